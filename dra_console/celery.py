@@ -1,0 +1,11 @@
+"""The Celery application; each room's `tasks` module is found by its Django app."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dra_console.settings")
+
+app = Celery("dra_console")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

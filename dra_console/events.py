@@ -1,0 +1,50 @@
+"""Tell browsers and the scheduling backend that something changed.
+
+Two ways out, both only after the database transaction has been committed, so
+that whoever reads on hearing of a change sees it:
+
+- `claims_changed` and `inventory_changed` are Django signals for other rooms of
+  this process (`scheduling` starts an attempt on them).
+- `publish_on_commit` sends a topic's name to the browsers subscribed to it. The
+  message carries no object: each browser fetches again with its own rights.
+"""
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+from django.dispatch import Signal
+
+claims_changed = Signal()
+"""Sent with `cluster_id` after claims, templates or pods changed in the mirror."""
+
+inventory_changed = Signal()
+"""Sent with `cluster_id` after slices, classes, nodes or taint rules changed in the mirror."""
+
+BROWSER_MESSAGE = "topic.changed"
+"""Channels message type that `live.browsers` handles."""
+
+
+def devices_topic(cluster_id: int) -> str:
+    """Name the topic of a cluster's device board: slices, nodes and who holds what."""
+    return f"devices.{cluster_id}"
+
+
+def claims_topic(cluster_id: int) -> str:
+    """Name the topic of a cluster's claim and template lists."""
+    return f"claims.{cluster_id}"
+
+
+def claim_topic(cluster_id: int, uid: str) -> str:
+    """Name the topic of one claim: its state, attempts, pods and prepared devices."""
+    return f"claim.{cluster_id}.{uid}"
+
+
+def publish_on_commit(topic: str) -> None:
+    """Send a topic's name to its subscribers once the current transaction is committed."""
+    transaction.on_commit(lambda: publish(topic))
+
+
+def publish(topic: str) -> None:
+    """Send a topic's name to its subscribers now."""
+    layer = get_channel_layer()
+    async_to_sync(layer.group_send)(topic, {"type": BROWSER_MESSAGE, "topic": topic})

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class LiveConfig(AppConfig):
+    """WebSockets."""
+
+    name = "dra_console.live"

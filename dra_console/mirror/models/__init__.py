@@ -1,0 +1,36 @@
+"""Rows that repeat what the API servers last showed; written by `sync.reconcile` alone."""
+
+from dra_console.mirror.models.claims import (
+    ClaimState,
+    DeviceAssignment,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
+from dra_console.mirror.models.cluster import Cluster, Cursor, ObjectChange
+from dra_console.mirror.models.inventory import (
+    Device,
+    DeviceClass,
+    DeviceTaintRule,
+    Pool,
+    ResourceSlice,
+)
+from dra_console.mirror.models.workloads import Namespace, Node, Pod, ResourceQuota
+
+__all__ = [
+    "ClaimState",
+    "Cluster",
+    "Cursor",
+    "Device",
+    "DeviceAssignment",
+    "DeviceClass",
+    "DeviceTaintRule",
+    "Namespace",
+    "Node",
+    "ObjectChange",
+    "Pod",
+    "Pool",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceQuota",
+    "ResourceSlice",
+]

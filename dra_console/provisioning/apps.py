@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class ProvisioningConfig(AppConfig):
+    """Self-service."""
+
+    name = "dra_console.provisioning"

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class WebConfig(AppConfig):
+    """HTML."""
+
+    name = "dra_console.web"
