@@ -1,0 +1,117 @@
+"""What can go wrong when the console speaks to an API server.
+
+The HTTP library's own exceptions stop in this package: callers decide on the classes
+below and on nothing else. An API server explains itself with a `Status` object
+(apimachinery `meta/v1.Status`), whose `reason`, `message` and `causes` are kept, since
+they name the field that was refused. The original exception is chained as `__cause__`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One entry of `details.causes`: which field was refused, and why."""
+
+    field: str
+    """Field path such as `spec.devices.requests[0].name`; empty if the server named none."""
+
+    reason: str
+    """Such as `FieldValueInvalid`; empty if the server gave none."""
+
+    message: str
+
+
+class ApiError(Exception):
+    """The API server refused or failed a request, or could not be reached."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        reason: str = "",
+        causes: tuple[Cause, ...] = (),
+    ) -> None:
+        """Take what the server said; `status` 0 means that no answer came."""
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.causes = causes
+
+
+class ConflictError(ApiError):
+    """The object changed since it was read, or exists already (HTTP 409)."""
+
+
+class ExpiredError(ApiError):
+    """The resource version or list position is too old (HTTP 410); list again."""
+
+
+class ForbiddenError(ApiError):
+    """The identity lacks the right (HTTP 403); trying again cannot help."""
+
+
+class NotFoundError(ApiError):
+    """The object does not exist, or the kind is not served (HTTP 404)."""
+
+
+class InvalidError(ApiError):
+    """The object breaks a rule of its kind (HTTP 422); `causes` name the fields."""
+
+
+class KubeconfigError(ApiError):
+    """The credentials for a cluster cannot be loaded; the message names file and context."""
+
+
+_CLASS_BY_STATUS: Mapping[int, type[ApiError]] = {
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    422: InvalidError,
+}
+
+
+def error_of(status: int, body: object) -> ApiError:
+    """Turn an error answer into the exception that says the same.
+
+    `body` is the decoded `Status` object, or anything else if a proxy answered in the API
+    server's place; then the HTTP status alone speaks.
+    """
+    if not isinstance(body, Mapping) or body.get("kind") != "Status":
+        error_class = _CLASS_BY_STATUS.get(status, ApiError)
+        return error_class(f"the API server answered HTTP {status}", status=status)
+    code = body.get("code")
+    # Watch streams carry a Status in a 200 answer: its own code is the one that counts.
+    status = code if isinstance(code, int) and code else status
+    error_class = _CLASS_BY_STATUS.get(status, ApiError)
+    reason = body.get("reason")
+    message = body.get("message")
+    return error_class(
+        message if isinstance(message, str) else f"the API server answered HTTP {status}",
+        status=status,
+        reason=reason if isinstance(reason, str) else "",
+        causes=_causes(body.get("details")),
+    )
+
+
+def _causes(details: object) -> tuple[Cause, ...]:
+    causes = details.get("causes") if isinstance(details, Mapping) else None
+    if not isinstance(causes, Sequence) or isinstance(causes, str):
+        return ()
+    return tuple(
+        Cause(
+            field=_text(cause.get("field")),
+            reason=_text(cause.get("reason")),
+            message=_text(cause.get("message")),
+        )
+        for cause in causes
+        if isinstance(cause, Mapping)
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
