@@ -1,0 +1,70 @@
+# Verbs of the project. `make help` lists them; each sets itself up.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_SYNC := $(BIN)/uv pip sync --quiet --require-hashes
+LINTED := dra_console nodeagent tests manage.py $(wildcard benchmarks)
+CHECK_ENV := DRA_CONSOLE_SECRET_KEY=check DRA_CONSOLE_DATABASE_URL=sqlite:////tmp/dra-check.sqlite3
+
+.PHONY: help
+help: ## List the verbs
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(BIN)/uv: requirements/tools.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11; set PYTHON=python3.11 or newer (apt install python3)" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { echo "make: $(PYTHON) cannot make a virtual environment: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/tools.txt
+	@touch $@
+
+# Everything that the product needs; enough for `make demo` and `make run`.
+$(VENV)/.base: requirements/base.txt $(BIN)/uv
+	@test -e $(VENV)/.dev || { echo "Installing the product's dependencies"; $(UV_SYNC) requirements/tools.txt requirements/base.txt; }
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(BIN)/uv
+	@echo "Installing the development dependencies"
+	@$(UV_SYNC) requirements/tools.txt requirements/dev.txt
+	@touch $(VENV)/.base $@
+
+.PHONY: setup
+setup: $(VENV)/.dev ## Install everything that development needs into .venv
+
+.PHONY: system-packages
+system-packages: # On Debian as root: the servers and the browser that tests use
+	@deploy/system-packages
+
+.PHONY: demo
+demo: $(VENV)/.base ## Run the whole product here, with simulated GPUs, until Ctrl-C
+	@$(BIN)/python -m dra_console.demo $(DEMO)
+
+.PHONY: test
+test: setup system-packages ## Run all tests (PostgreSQL, then the mirror's again on SQLite)
+	$(BIN)/python -m pytest -q --durations=10 $(TESTS)
+
+.PHONY: e2e
+e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
+	DRA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e
+
+.PHONY: check
+check: setup ## Format, lint, layers, types, templates, scripts, migrations
+	$(BIN)/ruff format --check $(LINTED)
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/lint-imports
+	$(CHECK_ENV) $(BIN)/mypy $(LINTED)
+	$(CHECK_ENV) $(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/djlint --quiet --check --lint templates
+	@if command -v node >/dev/null; then for script in static/js/*.js; do node --check "$$script" || exit 1; done; fi
+
+.PHONY: lock
+lock: $(BIN)/uv ## Resolve the dependencies again and write the hash-pinned lock files
+	@for name in tools base dev; do \
+	  $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-emit-index-url \
+	    --python-version 3.11 requirements/$$name.in -o requirements/$$name.txt; \
+	done
+
+.PHONY: clean
+clean: ## Remove the demo's state and all caches
+	rm -rf .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,116 @@
+"""Real servers for the tests that need them, each started once, on first use.
+
+Where a program is missing, the tests that need it are skipped with the reason; with
+`CI=true` that is a failure, so that CI cannot lose them in silence.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests import settings as test_settings
+
+SERVERS = Path(test_settings.SERVERS_DIR)
+START_SECONDS = 20
+
+
+def need(program: str, *places: str) -> str:
+    """Return the program's path, or skip the test (fail under `CI=true`)."""
+    candidates = [shutil.which(program), *places]
+    for candidate in candidates:
+        if candidate and os.access(candidate, os.X_OK):
+            return candidate
+    reason = f"{program} is not installed"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}, and CI=true allows no skip")
+    pytest.skip(reason)
+
+
+def pytest_sessionfinish() -> None:
+    shutil.rmtree(SERVERS, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Run a real redis-server for the session; its URL is also the console's setting."""
+    port = test_settings.REDIS_PORT
+    server = subprocess.Popen(
+        [
+            need("redis-server"),
+            "--port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--dir",
+            SERVERS,
+        ],
+        stdout=subprocess.DEVNULL,
+    )
+    client = redis.Redis(port=port)
+    _wait_for(lambda: bool(client.ping()), what="redis-server")
+    client.close()
+    yield f"redis://127.0.0.1:{port}/0"
+    server.terminate()
+    server.wait(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> Iterator[None]:
+    """Start PostgreSQL before the test database is made, where the session runs on it."""
+    if test_settings.TEST_DATABASE != "postgresql":
+        yield
+        return
+    binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+    initdb = need("initdb", str(binaries / "initdb") if binaries else "")
+    pg_ctl = str(Path(initdb).with_name("pg_ctl"))
+    cluster = SERVERS / "postgresql"
+    as_owner = _as_unprivileged(cluster)
+    subprocess.run(
+        [*as_owner, initdb, "-D", cluster, "-U", "postgres", "-A", "trust", "--no-sync"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    port = test_settings.POSTGRESQL_PORT
+    options = f"-p {port} -k {cluster} -c fsync=off -c listen_addresses=127.0.0.1"
+    log = cluster / "server.log"
+    subprocess.run(
+        [*as_owner, pg_ctl, "-D", cluster, "-w", "-l", log, "-o", options, "start"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    yield
+    subprocess.run(
+        [*as_owner, pg_ctl, "-D", cluster, "-m", "immediate", "stop"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def _as_unprivileged(directory: Path) -> list[str]:
+    """PostgreSQL refuses to run as root: use Debian's `postgres` user there."""
+    directory.mkdir(mode=0o700)
+    if os.geteuid() != 0:
+        return []
+    SERVERS.chmod(0o755)
+    shutil.chown(directory, "postgres", "postgres")
+    return ["runuser", "-u", "postgres", "--"]
+
+
+def _wait_for(ready: object, *, what: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if callable(ready) and ready():
+                return
+        except redis.ConnectionError:
+            pass
+        time.sleep(0.05)
+    pytest.fail(f"{what} did not answer within {START_SECONDS} s")

@@ -1,0 +1,33 @@
+"""The console's own settings, with addresses of servers that the test session starts.
+
+Ports are chosen here, since Django reads its settings before any fixture runs; the
+servers behind them start with the first test that asks (`tests/conftest.py`).
+"""
+
+import os
+import socket
+import tempfile
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+SERVERS_DIR = tempfile.mkdtemp(prefix="dra-tests-")
+REDIS_PORT = _free_port()
+POSTGRESQL_PORT = _free_port()
+TEST_DATABASE = os.environ.get("DRA_TEST_DATABASE", "sqlite")
+
+os.environ["DRA_CONSOLE_SECRET_KEY"] = "tests-only-" + "x" * 40
+os.environ["DRA_CONSOLE_REDIS_URL"] = f"redis://127.0.0.1:{REDIS_PORT}/0"
+os.environ["DRA_CONSOLE_DATABASE_URL"] = (
+    f"postgresql://postgres@127.0.0.1:{POSTGRESQL_PORT}/console"
+    if TEST_DATABASE == "postgresql"
+    else f"sqlite:///{SERVERS_DIR}/console.sqlite3"
+)
+
+from dra_console.settings import *  # noqa: E402, F403 - the environment had to be set first
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
