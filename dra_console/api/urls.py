@@ -1,0 +1,5 @@
+"""Addresses under `/api/`."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,16 @@
+"""The ASGI application of the `web` process: pages and REST over HTTP, and the two WebSockets."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dra_console.settings")
+
+# Loads the apps; the imports below need them.
+http = get_asgi_application()
+
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 - apps must be loaded first
+
+from dra_console.live.routing import websocket_urlpatterns  # noqa: E402 - apps must be loaded first
+
+application = ProtocolTypeRouter({"http": http, "websocket": URLRouter(websocket_urlpatterns)})

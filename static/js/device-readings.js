@@ -1,0 +1,87 @@
+/** Shows the latest readings of devices in the tiles that the server rendered; the markup is described in live.js. */
+
+const NOT_REPORTED = "not reported";
+
+const FORMATS = {
+  utilisation_percent: (value) => `${value} %`,
+  memory_percent: (value) => `${value} %`,
+  memory_used_bytes: asGibibytes,
+  memory_total_bytes: asGibibytes,
+  power_milliwatts: (value) => `${Math.round(value / 1000)} W`,
+  temperature_celsius: (value) => `${value} °C`,
+  sm_clock_megahertz: (value) => `${value} MHz`,
+};
+
+function asGibibytes(bytes) {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}
+
+/** Seconds as people say them: 0.4 s, 41 s, 3 min, 2 h. */
+function asAge(seconds) {
+  if (seconds < 10) {
+    return `${seconds.toFixed(1)} s`;
+  }
+  if (seconds < 120) {
+    return `${Math.round(seconds)} s`;
+  }
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+/** What one element of a tile shows of a reading; `null` is not reported, and is never drawn as zero. */
+function show(element, name, value) {
+  if (element instanceof SVGRectElement) {
+    element.setAttribute("width", value === null ? 0 : Math.min(100, Math.max(0, value)));
+    element.toggleAttribute("data-unknown", value === null);
+  } else if (element instanceof HTMLMeterElement || element instanceof HTMLProgressElement) {
+    element.hidden = value === null;
+    element.value = value ?? 0;
+  } else {
+    element.textContent = value === null ? NOT_REPORTED : FORMATS[name](value);
+  }
+}
+
+function memoryPercent({ memory_used_bytes: used, memory_total_bytes: total }) {
+  return used === null || !total ? null : Math.round((100 * used) / total);
+}
+
+function showDevice(tile, readings, seenSecondsAgo) {
+  tile.dataset.stale = readings.stale;
+  const values = { ...readings, memory_percent: memoryPercent(readings) };
+  for (const element of tile.querySelectorAll("[data-reading]")) {
+    const name = element.dataset.reading;
+    if (name in FORMATS) {
+      show(element, name, values[name] ?? null);
+    }
+  }
+  for (const label of tile.querySelectorAll("[data-stale-label]")) {
+    label.hidden = !readings.stale;
+    label.textContent = readings.stale ? `stale, last seen ${asAge(seenSecondsAgo)} ago` : "";
+  }
+}
+
+function showAgent(element, seenSecondsAgo, isStale) {
+  if (seenSecondsAgo === null) {
+    element.dataset.state = "none";
+    element.textContent = "no agent";
+  } else {
+    element.dataset.state = isStale ? "stale" : "live";
+    element.textContent = `${isStale ? "stale" : "agent"} ${asAge(seenSecondsAgo)}`;
+  }
+}
+
+const STALE_AFTER_SECONDS = 15;
+
+document.addEventListener("readings", ({ detail: frame }) => {
+  const seen = frame.agent_seen_seconds_ago;
+  const prefix = `${frame.driver}/${frame.pool}/`;
+  for (const tile of document.querySelectorAll(`[data-device-key^="${CSS.escape(prefix)}"]`)) {
+    const readings = frame.devices[tile.dataset.deviceKey.slice(prefix.length)];
+    if (readings) {
+      showDevice(tile, readings, seen);
+    }
+  }
+  const node = frame.topic.split(".").slice(2).join(".");
+  for (const element of document.querySelectorAll(`[data-agent-of="${CSS.escape(node)}"]`)) {
+    showAgent(element, seen, seen > STALE_AFTER_SECONDS);
+  }
+});

@@ -1,0 +1,194 @@
+/**
+ * One socket per tab: subscribes to the topics that the page names and hands on what arrives.
+ *
+ * Markup contract between the server's templates and the scripts in this folder
+ * -----------------------------------------------------------------------------
+ * The page is complete without scripts; they only bring it to life. In the base template:
+ *
+ *   <script type="module" src="{% static 'js/live.js' %}"></script>
+ *   <script type="module" src="{% static 'js/device-readings.js' %}"></script>
+ *   <script type="module" src="{% static 'js/utilisation-line.js' %}"></script>
+ *
+ * Written by the server, read by live.js:
+ *   data-topics="devices.1 telemetry.1.gpu-01"   on any elements: the topics this page needs. Elements may come and go
+ *                                                with htmx swaps; topics follow them.
+ *   data-refresh-on="devices.1 claims.1"         on htmx elements with hx-trigger="refresh": when one of the topics
+ *                                                changes (and after each reconnect) they get the event "refresh".
+ * Written by live.js:
+ *   <html data-live="connecting|live|offline">   state of the socket; server renders data-live="offline" (true without
+ *                                                scripts), so style the three states by this attribute.
+ *   [data-live-label]                            its text: "live", "connecting", "offline", "signed out".
+ *   document event "topic:<topic>"               CustomEvent, detail = the message ({topic, changed} or a telemetry frame).
+ *   document event "readings"                    CustomEvent for every telemetry frame, whatever its topic:
+ *     {topic, seq, driver, pool, source, agent_seen_seconds_ago, devices: {"gpu-0": {utilisation_percent,
+ *      memory_used_bytes, memory_total_bytes, power_milliwatts, temperature_celsius, sm_clock_megahertz, stale}}};
+ *     readings that are not reported are null; before an agent's first sample driver and pool are null, devices is {}.
+ *
+ * Topics: devices.<cluster id>, claims.<cluster id>, claim.<cluster id>.<claim uid>, telemetry.<cluster id>.<node name>.
+ *
+ * device-readings.js:
+ *   [data-device-key="driver/pool/device"]       a tile, row or panel of one device (many may show the same device).
+ *     data-stale="true|false"                    set on it; while true the last values stay, nothing falls to 0.
+ *     [data-reading="utilisation_percent"]       inside it, any of the six names above, or memory_percent:
+ *        <meter>, <progress>                     gets value= (its unit is the reading's unit; set min/max yourself)
+ *        SVG <rect>                              gets width= in 0..100 (percent readings only): use viewBox="0 0 100 h"
+ *        anything else                           gets text: "97 %", "55.0 GiB", "412 W", "61 °C", "1980 MHz", or
+ *                                                "not reported"
+ *     [data-stale-label]                         text "stale, last seen 41 s ago", hidden while the reading is fresh
+ *   [data-agent-of="gpu-01"]                     text "agent 0.4 s", "stale 41 s" or "no agent", and data-state="live|
+ *                                                stale|none"
+ *
+ * utilisation-line.js: see there for <utilisation-line>, a line of the last 15 minutes that goes on live.
+ */
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 15_000;
+/** The server says something at least every 15 s; after this silence the line is dead, whatever TCP believes. */
+const SILENCE_MS = 40_000;
+const REFRESH_DEBOUNCE_MS = 150;
+const CLOSED_SIGNED_OUT = 4401;
+
+/** Topics named anywhere on the page, as a Set. */
+function topicsOnPage() {
+  const named = document.querySelectorAll("[data-topics]");
+  return new Set([...named].flatMap((element) => element.dataset.topics.split(/\s+/).filter(Boolean)));
+}
+
+/** Shows the socket's state as an attribute for the style sheet and as a word for people. */
+function showState(state, label = state) {
+  document.documentElement.dataset.live = state;
+  for (const element of document.querySelectorAll("[data-live-label]")) {
+    element.textContent = label;
+  }
+}
+
+class RefreshQueue {
+  #due = new Set();
+  #timer = null;
+
+  add(elements) {
+    for (const element of elements) {
+      this.#due.add(element);
+    }
+    this.#timer ??= setTimeout(() => this.#run(), REFRESH_DEBOUNCE_MS);
+  }
+
+  #run() {
+    const due = [...this.#due].filter((element) => element.isConnected);
+    this.#due.clear();
+    this.#timer = null;
+    for (const element of due) {
+      window.htmx?.trigger(element, "refresh");
+    }
+  }
+}
+
+class LiveSocket {
+  #socket = null;
+  #subscribed = new Set();
+  #refused = new Set();
+  #retryMs = FIRST_RETRY_MS;
+  #retryTimer = null;
+  #silenceTimer = null;
+  #wasOpen = false;
+  #refreshes = new RefreshQueue();
+
+  open() {
+    clearTimeout(this.#retryTimer);
+    showState("connecting");
+    const url = new URL("/ws/v1/live", window.location.href);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    this.#socket = new WebSocket(url);
+    this.#socket.addEventListener("open", () => this.#opened());
+    this.#socket.addEventListener("message", (event) => this.#received(JSON.parse(event.data)));
+    this.#socket.addEventListener("close", (event) => this.#closed(event));
+  }
+
+  /** Ends the line for good, as when the page is left. */
+  stop() {
+    clearTimeout(this.#retryTimer);
+    clearTimeout(this.#silenceTimer);
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  /** Brings the server's list of topics in line with the page's. */
+  follow(topics) {
+    if (this.#socket?.readyState !== WebSocket.OPEN) {
+      return;
+    }
+    const subscribe = [...topics].filter((topic) => !this.#subscribed.has(topic) && !this.#refused.has(topic));
+    const unsubscribe = [...this.#subscribed].filter((topic) => !topics.has(topic));
+    for (const topic of subscribe) {
+      this.#subscribed.add(topic);
+    }
+    for (const topic of unsubscribe) {
+      this.#subscribed.delete(topic);
+    }
+    if (subscribe.length + unsubscribe.length > 0) {
+      this.#socket.send(JSON.stringify({ subscribe, unsubscribe }));
+    }
+  }
+
+  #opened() {
+    this.#subscribed.clear();
+    this.#refused.clear();
+    this.#retryMs = FIRST_RETRY_MS;
+    this.#expectWord();
+    showState("live");
+    this.follow(topicsOnPage());
+    if (this.#wasOpen) {
+      // What changed while the line was down was told to nobody.
+      this.#refreshes.add(document.querySelectorAll("[data-refresh-on]"));
+    }
+    this.#wasOpen = true;
+  }
+
+  #received(message) {
+    this.#expectWord();
+    if (message.refused) {
+      for (const topic of message.refused) {
+        this.#subscribed.delete(topic);
+        this.#refused.add(topic);
+      }
+      return;
+    }
+    if (!message.topic) {
+      return;
+    }
+    document.dispatchEvent(new CustomEvent(`topic:${message.topic}`, { detail: message }));
+    if (message.changed) {
+      this.#refreshes.add(document.querySelectorAll(`[data-refresh-on~="${CSS.escape(message.topic)}"]`));
+    } else {
+      document.dispatchEvent(new CustomEvent("readings", { detail: message }));
+    }
+  }
+
+  #closed(event) {
+    if (event.target !== this.#socket) {
+      return;
+    }
+    clearTimeout(this.#silenceTimer);
+    this.#socket = null;
+    if (event.code === CLOSED_SIGNED_OUT) {
+      showState("offline", "signed out");
+      return;
+    }
+    showState("offline");
+    const spread = 0.5 + Math.random() / 2;
+    this.#retryTimer = setTimeout(() => this.open(), this.#retryMs * spread);
+    this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  #expectWord() {
+    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer = setTimeout(() => this.#socket?.close(), SILENCE_MS);
+  }
+}
+
+const live = new LiveSocket();
+live.open();
+document.addEventListener("htmx:afterSettle", () => live.follow(topicsOnPage()));
+window.addEventListener("pagehide", () => live.stop());
+window.addEventListener("pageshow", (event) => event.persisted && live.open());
