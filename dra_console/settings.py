@@ -129,6 +129,14 @@ TEMPLATES = [
     },
 ]
 
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "cache",
+    },
+}
+
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "web:overview"
 LOGOUT_REDIRECT_URL = "login"

@@ -144,9 +144,7 @@ def _answers(
 def _ask(
     questions: Iterable[_Question], *, cluster: Cluster, asking: User
 ) -> dict[_Question, bool]:
-    reviewed = User(
-        username=asking.username, groups=tuple({*asking.groups, AUTHENTICATED_GROUP})
-    )
+    reviewed = User(username=asking.username, groups=tuple({*asking.groups, AUTHENTICATED_GROUP}))
     try:
         client = client_of(cluster)
         return {
