@@ -64,7 +64,7 @@ def client_for(user: Account, cluster: Cluster) -> Client:
     return client_of(cluster).as_user(kubernetes_user(user))
 
 
-def may(
+def may(  # noqa: PLR0913 - an authorisation question has this many parts
     user: Account,
     cluster: Cluster,
     verb: str,

@@ -19,17 +19,19 @@ First rule that applies decides the state:
 Numbers never add overlapping partitions. The options of one board (a whole GPU, or its
 halves, or its sevenths) exclude one another, so `counts` marks a set of devices that can
 exist side by side: everything held, then the largest options that the counters still
-allow. `tally` counts those alone; hence free + held + tainted + unavailable = total,
-an idle board counts once, and a page draws exactly the devices with `counts`
-(`dra-semantics.md` 3.10).
+allow. `mirror.tallies` counts those alone; hence free + held + tainted + unavailable =
+total, an idle board counts once, and a page draws exactly the devices with `counts`.
 """
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from dra_console.allocator.model import NO_EXECUTE, NO_SCHEDULE
+from dra_console.mirror.device_rows import DeviceKey, DeviceRows, PoolKey, read_rows
 from dra_console.mirror.models import Cluster, Device
+from dra_console.mirror.partitions import Shortage, budget_of, draws_of, side_by_side
 
 
 class State(StrEnum):
@@ -75,6 +77,16 @@ class Taint:
     rule: str
     """Name of the DeviceTaintRule that adds it; empty: the driver published it."""
 
+    @property
+    def keeps_off(self) -> bool:
+        """Tell whether it keeps claims off that do not tolerate it."""
+        return self.effect in {NO_SCHEDULE, NO_EXECUTE}
+
+    def __str__(self) -> str:
+        value = f"={self.value}" if self.value else ""
+        by_rule = f" (rule {self.rule})" if self.rule else ""
+        return f"{self.key}{value}:{self.effect}{by_rule}"
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
@@ -108,60 +120,140 @@ class DeviceState:
         return self.device.node_name
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Devices that exist side by side, by state; the four parts are the total."""
-
-    total: int
-    free: int
-    held: int
-    tainted: int
-    unavailable: int
-
-
-@dataclass(frozen=True, slots=True)
-class CounterBalance:
-    """How much of one shared counter is held, in the counter's own unit."""
-
-    counter_set: str
-    counter: str
-    total: int
-    held: int
-
-
-@dataclass(frozen=True, slots=True)
-class PoolNumbers:
-    """One pool's numbers; lower bounds while slices are missing."""
-
-    driver: str
-    pool: str
-    node_name: str
-    tally: Tally
-    counters: tuple[CounterBalance, ...]
-    slices_seen: int
-    slices_expected: int
-    problem: str
-
-    @property
-    def is_lower_bound(self) -> bool:
-        """Tell whether more devices may exist than were seen: show the numbers with a >= sign."""
-        return self.slices_seen < self.slices_expected
-
-
 def device_states(cluster: Cluster) -> list[DeviceState]:
     """Read the state of every device, in order of driver, pool and the driver's own order.
 
     Takes a fixed number of queries, whatever the number of devices.
     """
+    return _fold(read_rows(cluster))
 
 
-def tally(states: Iterable[DeviceState]) -> Tally:
-    """Count the devices that `counts` marks, by state."""
+def device_states_of_pool(cluster: Cluster, *, driver: str, pool: str) -> list[DeviceState]:
+    """Read the states of one pool's devices; empty for an unknown pool."""
+    return _fold(read_rows(cluster, pool=(driver, pool)))
 
 
-def pool_numbers(cluster: Cluster, *, states: Collection[DeviceState]) -> list[PoolNumbers]:
-    """Fold device states per pool; a pool without devices is there with zero of them."""
+def _fold(rows: DeviceRows) -> list[DeviceState]:
+    devices_by_pool: dict[PoolKey, list[Device]] = defaultdict(list)
+    for device in rows.devices:
+        devices_by_pool[(device.driver, device.pool)].append(device)
+    return [
+        state
+        for pool, devices in devices_by_pool.items()
+        for state in _fold_pool(pool, devices=devices, rows=rows)
+    ]
 
 
-def tally_by_model(states: Iterable[DeviceState]) -> dict[str, Tally]:
-    """Count per product name, as published; "" collects devices that publish none."""
+def _fold_pool(pool: PoolKey, *, devices: list[Device], rows: DeviceRows) -> list[DeviceState]:
+    draws = {device.pk: draws_of(device.consumes_counters) for device in devices}
+    holders = {device.pk: _holders(device, rows) for device in devices}
+    held = {pk for pk, claims in holders.items() if any(not one.admin_access for one in claims)}
+    budget = budget_of(
+        rows.counters.get(pool, {}),
+        draws=draws.values(),
+        held=[draws[device.pk] for device in devices if device.pk in held],
+    )
+    shortages = {pk: budget.shortage(drawn) for pk, drawn in draws.items() if pk not in held}
+    unblocked = {pk: draws[pk] for pk, shortage in shortages.items() if shortage is None}
+    counted = held | side_by_side(budget, options=unblocked)
+    return [
+        _state_of(
+            device,
+            rows=rows,
+            holders=holders[device.pk],
+            shortage=shortages.get(device.pk),
+            counts=device.pk in counted,
+        )
+        for device in devices
+    ]
+
+
+def _state_of(
+    device: Device,
+    *,
+    rows: DeviceRows,
+    holders: tuple[Holder, ...],
+    shortage: Shortage | None,
+    counts: bool,
+) -> DeviceState:
+    taints = _taints(device, rows)
+    state, reason = State.FREE, ""
+    if any(not holder.admin_access for holder in holders):
+        state = State.HELD
+    elif reason := _unavailable_because(device, rows=rows, shortage=shortage):
+        state = State.UNAVAILABLE
+    elif reason := ", ".join(str(taint) for taint in taints if taint.keeps_off):
+        state = State.TAINTED
+    return DeviceState(
+        device=device,
+        state=state,
+        holders=holders,
+        taints=taints,
+        reason=reason,
+        is_blocked=shortage is not None,
+        counts=counts,
+    )
+
+
+def _unavailable_because(device: Device, *, rows: DeviceRows, shortage: Shortage | None) -> str:
+    pool = rows.pools.get((device.driver, device.pool))
+    if pool is not None and not pool.is_complete:
+        return f"pool is being updated: {pool.slices_seen} of {pool.slices_expected} slices seen"
+    if pool is not None and pool.problem:
+        return pool.problem
+    if device.node_name:
+        node = rows.nodes.get(device.node_name)
+        if node is None:
+            return f"node {device.node_name} is not in the cluster"
+        if node.ready is False:
+            return f"node {node.name} is not ready"
+        if node.unschedulable:
+            return f"node {node.name} is cordoned"
+    return f"blocked by held partitions: {shortage}" if shortage else ""
+
+
+def _holders(device: Device, rows: DeviceRows) -> tuple[Holder, ...]:
+    return tuple(
+        Holder(
+            claim_uid=assignment.claim_uid,
+            claim_namespace=assignment.claim_namespace,
+            claim_name=assignment.claim_name,
+            request=assignment.request,
+            share_id=assignment.share_id,
+            admin_access=assignment.admin_access,
+            assigned_at=assignment.assigned_at,
+        )
+        for assignment in rows.assignments.get(_key(device), ())
+    )
+
+
+def _taints(device: Device, rows: DeviceRows) -> tuple[Taint, ...]:
+    published = [
+        Taint(
+            key=taint["key"],
+            value=taint.get("value", ""),
+            effect=taint["effect"],
+            time_added=taint.get("timeAdded", ""),
+            rule="",
+        )
+        for taint in device.taints
+    ]
+    by_rules = [
+        Taint(
+            key=rule.taint.key,
+            value=rule.taint.value,
+            effect=rule.taint.effect,
+            time_added=rule.taint.time_added or "",
+            rule=rule.name,
+        )
+        for rule in rows.taint_rules
+        if not rule.selects_by_withdrawn_fields
+        and rule.driver in {None, device.driver}
+        and rule.pool in {None, device.pool}
+        and rule.device in {None, device.name}
+    ]
+    return (*published, *by_rules)
+
+
+def _key(device: Device) -> DeviceKey:
+    return (device.driver, device.pool, device.name)

@@ -1,0 +1,123 @@
+"""Numbers about devices that add up: free + held + tainted + unavailable = total.
+
+They come from `mirror.inventory` states, so pages and REST cannot disagree, and count
+only devices that can exist side by side (`DeviceState.counts`). A pool that lacks slices gives
+lower bounds, never round numbers.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from dra_console.allocator.quantity import Quantity
+from dra_console.mirror.device_rows import PoolKey, read_counters, read_pools
+from dra_console.mirror.inventory import DeviceState, State
+from dra_console.mirror.models import Cluster
+from dra_console.mirror.partitions import Draws, budget_of, draws_of
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Devices that exist side by side, by state; the four parts are the total."""
+
+    free: int
+    held: int
+    tainted: int
+    unavailable: int
+
+    @property
+    def total(self) -> int:
+        """Add the parts."""
+        return self.free + self.held + self.tainted + self.unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class CounterBalance:
+    """How much of one shared counter is held."""
+
+    counter_set: str
+    counter: str
+    total: Quantity
+    held: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class PoolNumbers:
+    """One pool's numbers; lower bounds while slices are missing."""
+
+    driver: str
+    pool: str
+    node_name: str
+    generation: int
+    slices_seen: int
+    slices_expected: int
+    problem: str
+    """Why no device of it can be allocated, beside missing slices; empty: nothing known."""
+
+    tally: Tally
+    counters: tuple[CounterBalance, ...]
+    """As published; empty for a pool without partitions."""
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Tell whether devices may exist that were not seen: show the numbers with a >= sign."""
+        return self.slices_seen < self.slices_expected
+
+
+def tally(states: Iterable[DeviceState]) -> Tally:
+    """Count by state the devices that exist side by side."""
+    number = Counter(one.state for one in states if one.counts)
+    return Tally(
+        free=number[State.FREE],
+        held=number[State.HELD],
+        tainted=number[State.TAINTED],
+        unavailable=number[State.UNAVAILABLE],
+    )
+
+
+def tally_by_model(states: Iterable[DeviceState]) -> dict[str, Tally]:
+    """Count per product name, as published; "" collects devices that publish none."""
+    by_model: dict[str, list[DeviceState]] = defaultdict(list)
+    for one in states:
+        by_model[one.device.product_name].append(one)
+    return {product_name: tally(members) for product_name, members in by_model.items()}
+
+
+def pool_numbers(cluster: Cluster, *, states: Collection[DeviceState]) -> list[PoolNumbers]:
+    """Fold all device states of a cluster per pool; a pool without devices counts none.
+
+    Takes two queries beside those of `device_states`.
+    """
+    by_pool: dict[PoolKey, list[DeviceState]] = defaultdict(list)
+    for one in states:
+        by_pool[(one.device.driver, one.device.pool)].append(one)
+    pools = read_pools(cluster)
+    published = read_counters(cluster, pools=pools.values())
+    return [
+        PoolNumbers(
+            driver=pool.driver,
+            pool=pool.name,
+            node_name=pool.node_name,
+            generation=pool.generation,
+            slices_seen=pool.slices_seen,
+            slices_expected=pool.slices_expected,
+            problem=pool.problem,
+            tally=tally(by_pool[key]),
+            counters=_balances(published.get(key, {}), members=by_pool[key]),
+        )
+        for key, pool in pools.items()
+    ]
+
+
+def _balances(published: Draws, *, members: Iterable[DeviceState]) -> tuple[CounterBalance, ...]:
+    held = [draws_of(one.device.consumes_counters) for one in members if one.state is State.HELD]
+    budget = budget_of(published, draws=(), held=held)
+    return tuple(
+        CounterBalance(
+            counter_set=counter_set,
+            counter=counter,
+            total=total,
+            held=total - budget.left((counter_set, counter)),
+        )
+        for (counter_set, counter), total in published.items()
+    )
