@@ -1,0 +1,134 @@
+"""Which nodes a pod could run on, devices aside, and which of them is tried first.
+
+Follows kube-scheduler's filters for readiness, cordons, taints, `nodeSelector`, required
+node affinity, cpu, memory and pod count. Each node that is left out says why, since the
+claim page shows it beside the device reasons.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.nodes import selector_matches
+from dra_console.allocator.quantity import Quantity
+from dra_console.mirror.models import Node, Pod
+
+COUNTED = ("cpu", "memory", "ephemeral-storage")
+NOTHING = Quantity(0)
+
+
+@dataclass(slots=True)
+class NodeUse:
+    """What the pods bound to one node ask for, and how many there are."""
+
+    requested: dict[str, Quantity] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
+    pods: int = 0
+
+
+def use_of_nodes(pods: Iterable[Pod]) -> dict[str, NodeUse]:
+    """Sum the requests of bound, unfinished pods by node."""
+    uses: dict[str, NodeUse] = defaultdict(NodeUse)
+    for pod in pods:
+        if pod.node_name and pod.phase not in {"Succeeded", "Failed"}:
+            add_pod(uses[pod.node_name], pod.raw)
+    return uses
+
+
+def add_pod(use: NodeUse, pod: JsonObject) -> None:
+    """Count one more pod on a node."""
+    for name, amount in requests_of(pod).items():
+        use.requested[name] = use.requested[name] + amount
+    use.pods += 1
+
+
+def requests_of(pod: JsonObject) -> dict[str, Quantity]:
+    """Sum what a pod's containers request (init containers count by their maximum)."""
+    spec = _mapping(pod.get("spec"))
+    total: dict[str, Quantity] = defaultdict(lambda: NOTHING)
+    for container in _list(spec.get("containers")):
+        for name, amount in _requests(container).items():
+            total[name] = total[name] + amount
+    for container in _list(spec.get("initContainers")):
+        for name, amount in _requests(container).items():
+            total[name] = max(total[name], amount)
+    return total
+
+
+def why_not(node: Node, pod: JsonObject, use: NodeUse) -> str | None:
+    """Name the first reason why the pod cannot run on the node; None: it can."""
+    if node.ready is not True:
+        return "the node is not ready" if node.ready is False else "the node's state is not known"
+    if node.unschedulable:
+        return "the node is cordoned"
+    spec = _mapping(pod.get("spec"))
+    if taint := _untolerated_taint(node.raw, _list(spec.get("tolerations"))):
+        return f"the node has taint {taint}, which the pod does not tolerate"
+    if not _selected(node, spec):
+        return "the pod's node selector or affinity does not match the node"
+    return _lacking(node.raw, pod, use)
+
+
+def by_preference(nodes: Iterable[Node], *, held_devices: Mapping[str, int]) -> list[Node]:
+    """Order nodes: those with most held devices first (pack), then by name."""
+    return sorted(nodes, key=lambda node: (-held_devices.get(node.name, 0), node.name))
+
+
+def _lacking(node: JsonObject, pod: JsonObject, use: NodeUse) -> str | None:
+    allocatable = _mapping(_mapping(node.get("status")).get("allocatable"))
+    pods_limit = allocatable.get("pods")
+    if pods_limit is not None and Quantity.of(use.pods + 1) > Quantity.parse(str(pods_limit)):
+        return f"the node runs {use.pods} pods and takes no more"
+    wanted = requests_of(pod)
+    for name in COUNTED:
+        if name not in allocatable or wanted.get(name, NOTHING) == NOTHING:
+            continue
+        left = Quantity.parse(str(allocatable[name])) - use.requested[name]
+        if wanted[name] > left:
+            return f"insufficient {name}: {wanted[name]} wanted, {left} left"
+    return None
+
+
+def _selected(node: Node, spec: Mapping[str, Json]) -> bool:
+    labels = _mapping(_mapping(node.raw.get("metadata")).get("labels"))
+    wanted = _mapping(spec.get("nodeSelector"))
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    affinity = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not isinstance(required, dict):
+        return True
+    texts = {key: str(value) for key, value in labels.items()}
+    return selector_matches(required, node_name=node.name, labels=texts)
+
+
+def _untolerated_taint(node: JsonObject, tolerations: Sequence[Mapping[str, Json]]) -> str | None:
+    for taint in _list(_mapping(node.get("spec")).get("taints")):
+        if taint.get("effect") not in {"NoSchedule", "NoExecute"}:
+            continue
+        if not any(_tolerates(toleration, taint) for toleration in tolerations):
+            return f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}"
+    return None
+
+
+def _tolerates(toleration: Mapping[str, Json], taint: Mapping[str, Json]) -> bool:
+    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+        return False
+    if toleration.get("key") not in {None, "", taint.get("key")}:
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return toleration.get("value", "") == taint.get("value", "")
+
+
+def _requests(container: Mapping[str, Json]) -> dict[str, Quantity]:
+    resources = _mapping(_mapping(container.get("resources")).get("requests"))
+    return {name: Quantity.parse(str(value)) for name, value in resources.items()}
+
+
+def _mapping(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[dict[str, Json]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

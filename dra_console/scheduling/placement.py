@@ -1,0 +1,82 @@
+"""Choose a node for a pod, and devices on it: pure, from one snapshot.
+
+Nodes come in order of preference and the first on which all claims fit is taken. Which
+device it is on that node is the allocator's first fit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dra_console.allocator.model import AllocationResult, Node, ResourceClaim, Snapshot
+from dra_console.allocator.nodes import selector_matches_node
+from dra_console.allocator.search import Allocated, BrokenInput, BudgetExhausted, allocate
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A node, and one allocation for each claim that had none, in the claims' order."""
+
+    node_name: str
+    allocations: tuple[AllocationResult, ...]
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlaced:
+    """No node takes the pod now.
+
+    `node_reasons` names what stands against a node before any device is looked at; nodes
+    that are not in it lack devices. `unavailable` are the allocated claims that bind the
+    pod to nodes which it cannot have.
+    """
+
+    node_reasons: Mapping[str, str]
+    unavailable: tuple[ResourceClaim, ...]
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotDecided:
+    """The search ended without an answer: broken input, or the step budget ran out."""
+
+    reason: str
+    steps: int
+
+
+def place(
+    snapshot: Snapshot,
+    claims: Sequence[ResourceClaim],
+    *,
+    nodes: Sequence[Node],
+    node_reasons: Mapping[str, str],
+) -> Placed | NotPlaced | NotDecided:
+    """Try `nodes` in order; `node_reasons` are those left out before, with the reason."""
+    reasons = dict(node_reasons)
+    unallocated = [claim for claim in claims if claim.allocation is None]
+    allocated = [claim for claim in claims if claim.allocation is not None]
+    unavailable: set[str] = set()
+    steps = 0
+    for node in nodes:
+        elsewhere = [claim for claim in allocated if not _usable_on(claim, node)]
+        if elsewhere:
+            unavailable.update(claim.uid for claim in elsewhere)
+            reasons[node.name] = f"claim {elsewhere[0].name} is allocated on another node"
+            continue
+        answer = allocate(snapshot, unallocated, node=node)
+        steps += answer.steps
+        if isinstance(answer, Allocated):
+            return Placed(node.name, answer.results, steps)
+        if isinstance(answer, BrokenInput):
+            return NotDecided(str(answer), steps)
+        if isinstance(answer, BudgetExhausted):
+            return NotDecided(f"the search on {node.name} ended by its step budget", steps)
+    return NotPlaced(
+        reasons, tuple(claim for claim in allocated if claim.uid in unavailable), steps
+    )
+
+
+def _usable_on(claim: ResourceClaim, node: Node) -> bool:
+    allocation = claim.allocation
+    if allocation is None or allocation.node_selector is None:
+        return True
+    return selector_matches_node(allocation.node_selector, node)

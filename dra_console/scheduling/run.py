@@ -1,0 +1,187 @@
+"""One scheduling run over a cluster: place what waits, explain what stays waiting.
+
+Runs under the cluster's allocation lease (`scheduling.tasks`). The snapshot is read once
+and carried forward: an allocation that was just written counts for the next pod.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+from django.utils import timezone
+
+from dra_console.allocator.decode import decode_claim
+from dra_console.allocator.explain import explain
+from dra_console.allocator.model import Node as AllocatorNode
+from dra_console.allocator.model import Snapshot
+from dra_console.kube.client import Client
+from dra_console.kube.errors import ApiError
+from dra_console.leases import Lease
+from dra_console.mirror.clusters import client_of
+from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
+from dra_console.scheduling import attempts, pod_events
+from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
+from dra_console.scheduling.nodes import NodeUse, add_pod, by_preference, use_of_nodes, why_not
+from dra_console.scheduling.placement import NotPlaced, Placed, place
+from dra_console.scheduling.queue import WaitingPod, pending_claims, waiting_pods
+from dra_console.scheduling.snapshot import read_snapshot, settle_written
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one run carries from pod to pod."""
+
+    cluster: Cluster
+    client: Client
+    snapshot: Snapshot
+    nodes: list[Node]
+    uses: dict[str, NodeUse]
+
+
+def run(cluster: Cluster, lease: Lease) -> int:
+    """Place waiting pods and record an attempt for each claim that waits; count pods bound."""
+    client = client_of(cluster)
+    settle_written(cluster, client)
+    state = _Run(
+        cluster=cluster,
+        client=client,
+        snapshot=read_snapshot(cluster).snapshot,
+        nodes=list(Node.objects.filter(cluster=cluster)),
+        uses=use_of_nodes(Pod.objects.filter(cluster=cluster)),
+    )
+    bound = 0
+    tried: set[str] = set()
+    for waiting in waiting_pods(cluster):
+        if lease.is_lost:
+            log.warning("allocation lease lost", cluster=cluster.name)
+            return bound
+        if waiting.missing:
+            continue
+        tried.update(claim.uid for claim in waiting.claims)
+        bound += _try_pod(state, waiting)
+    for claim in pending_claims(cluster):
+        if claim.uid not in tried:
+            _explain(state, [claim], pod_name=claim.owner_pod, node_names=None)
+    return bound
+
+
+def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
+    """Place one pod if it can be; tell whether it was bound."""
+    pod = waiting.pod
+    by_uid = {claim.uid: claim for claim in state.snapshot.claims}
+    claims = [by_uid[claim.uid] for claim in waiting.claims if claim.uid in by_uid]
+    if len(claims) < len(waiting.claims):
+        return False  # unreadable claim: its page says why
+    reasons = {
+        node.name: reason
+        for node in state.nodes
+        if (reason := why_not(node, pod.raw, state.uses.get(node.name, NodeUse())))
+    }
+    candidates = by_preference(
+        (node for node in state.nodes if node.name not in reasons),
+        held_devices=_held_devices(state.snapshot),
+    )
+    answer = place(
+        state.snapshot,
+        claims,
+        nodes=_in_order(state.snapshot, [node.name for node in candidates]),
+        node_reasons=reasons,
+    )
+    if isinstance(answer, Placed):
+        return _commit(state, waiting, answer)
+    names = [node.name for node in candidates]
+    pending = [claim for claim in waiting.claims if claim.allocation is None]
+    headline = _explain(state, pending, pod_name=pod.name, node_names=names)
+    pod_events.failed_scheduling(state.client, pod, headline or "; ".join(reasons.values()))
+    if isinstance(answer, NotPlaced):
+        _release_in_the_way(state, waiting, {claim.uid for claim in answer.unavailable})
+    return False
+
+
+def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
+    pod = waiting.pod
+    pending = [claim for claim in waiting.claims if claim.allocation is None]
+    _explain(state, pending, pod_name=pod.name, node_names=[placed.node_name])
+    allocations = iter(placed.allocations)
+    by_uid = {claim.uid: claim for claim in state.snapshot.claims}
+    planned = [
+        PlannedClaim(
+            raw=claim.raw,
+            allocation=next(allocations).to_json()
+            if by_uid[claim.uid].allocation is None
+            else None,
+        )
+        for claim in waiting.claims
+    ]
+    try:
+        done = commit(
+            state.client,
+            state.cluster,
+            PlannedPod(pod.namespace, pod.name, pod.uid, placed.node_name, planned),
+        )
+    except ApiError as error:
+        log.warning("plan not written", pod=str(pod), error=str(error))
+        state.snapshot = read_snapshot(state.cluster).snapshot
+        return False
+    if isinstance(done, Dropped):
+        state.snapshot = read_snapshot(state.cluster).snapshot
+        return False
+    written = {claim.uid: claim for claim in map(decode_claim, done)}
+    state.snapshot = replace(
+        state.snapshot,
+        claims=tuple(written.get(claim.uid, claim) for claim in state.snapshot.claims),
+    )
+    add_pod(state.uses.setdefault(placed.node_name, NodeUse()), pod.raw)
+    pod_events.scheduled(state.client, pod, placed.node_name)
+    return True
+
+
+def _explain(
+    state: _Run,
+    claims: list[ResourceClaim],
+    *,
+    pod_name: str,
+    node_names: Sequence[str] | None,
+) -> str:
+    """Record an attempt for each of the claims, which are tried together; return why."""
+    by_uid = {claim.uid: claim for claim in state.snapshot.claims}
+    decoded = [by_uid[claim.uid] for claim in claims if claim.uid in by_uid]
+    if not decoded:
+        return ""
+    explanation = explain(state.snapshot, decoded, node_names=node_names)
+    for claim in claims:
+        attempts.record(claim, explanation, pod_name=pod_name, at=timezone.now())
+    return explanation.headline
+
+
+def _release_in_the_way(state: _Run, waiting: WaitingPod, unavailable: set[str]) -> None:
+    """Free one allocated claim that keeps its own pod from every node (PostFilter)."""
+    for claim in waiting.claims:
+        users = {entry.get("uid") for entry in claim.reserved_for}
+        if claim.uid in unavailable and users <= {waiting.pod.uid}:
+            if deallocate(state.client, claim.raw):
+                log.info("claim deallocated for its own pod", claim=str(claim))
+            return
+
+
+def _held_devices(snapshot: Snapshot) -> Counter[str]:
+    pools = {
+        slice_.pool_id: slice_.reach.node_name
+        for slice_ in snapshot.slices
+        if slice_.reach.node_name
+    }
+    return Counter(
+        pools[result.device_id.pool_id]
+        for claim in snapshot.claims
+        if claim.allocation is not None
+        for result in claim.allocation.results
+        if not result.admin_access and result.device_id.pool_id in pools
+    )
+
+
+def _in_order(snapshot: Snapshot, names: list[str]) -> list[AllocatorNode]:
+    by_name = {node.name: node for node in snapshot.nodes}
+    return [by_name[name] for name in names if name in by_name]
