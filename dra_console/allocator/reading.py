@@ -1,0 +1,151 @@
+"""Typed reading of JSON objects that remembers where it is.
+
+Kubernetes treats `null` as absent and a missing text as the empty text; so does this.
+Anything of another kind than the API declares is an error with the field's path.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from dra_console.allocator.errors import DecodeError, QuantityError
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.quantity import Quantity
+
+
+def kind_of(value: Json) -> str:
+    """Name a JSON value's kind as a person would."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """One JSON object and the path at which it was found (`""` for the whole object)."""
+
+    path: str
+    raw: JsonObject
+
+    @classmethod
+    def at(cls, path: str, value: Json) -> Self:
+        """Take a value that has to be an object.
+
+        Raises:
+            DecodeError: it is not.
+
+        """
+        if not isinstance(value, dict):
+            raise DecodeError(path, f"expected an object, got {kind_of(value)}")
+        return cls(path, value)
+
+    def path_of(self, key: str) -> str:
+        return f"{self.path}.{key}" if self.path else key
+
+    def has(self, key: str) -> bool:
+        return self.raw.get(key) is not None
+
+    def text(self, key: str) -> str:
+        """Return the text, or the empty text where the field is absent."""
+        return self.optional_text(key) or ""
+
+    def optional_text(self, key: str) -> str | None:
+        """Return the text, or `None` where the field is absent."""
+        value = self.raw.get(key)
+        return None if value is None else text_at(self.path_of(key), value)
+
+    def integer(self, key: str) -> int | None:
+        """Return the whole number, or `None` where the field is absent."""
+        value = self.raw.get(key)
+        return None if value is None else integer_at(self.path_of(key), value)
+
+    def boolean(self, key: str) -> bool | None:
+        """Return the boolean, or `None` where the field is absent."""
+        value = self.raw.get(key)
+        return None if value is None else boolean_at(self.path_of(key), value)
+
+    def quantity(self, key: str) -> Quantity | None:
+        """Return the quantity, or `None` where the field is absent."""
+        value = self.raw.get(key)
+        return None if value is None else quantity_at(self.path_of(key), value)
+
+    def child(self, key: str) -> Self | None:
+        """Return the object inside, or `None` where the field is absent."""
+        value = self.raw.get(key)
+        return None if value is None else self.at(self.path_of(key), value)
+
+    def items(self, key: str) -> Iterator[tuple[str, Json]]:
+        """Walk a list with the path of each entry; an absent list is empty."""
+        value = self.raw.get(key)
+        if value is None:
+            return
+        if not isinstance(value, list):
+            raise DecodeError(self.path_of(key), f"expected a list, got {kind_of(value)}")
+        for index, entry in enumerate(value):
+            yield f"{self.path_of(key)}[{index}]", entry
+
+    def children(self, key: str) -> Iterator[Self]:
+        """Walk a list of objects."""
+        for path, entry in self.items(key):
+            yield self.at(path, entry)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return tuple(text_at(path, entry) for path, entry in self.items(key))
+
+    def entries(self, key: str) -> Iterator[tuple[str, str, Json]]:
+        """Walk a map: name, path (`labels[zone]`), value."""
+        value = self.raw.get(key)
+        if value is None:
+            return
+        for name, entry in self.at(self.path_of(key), value).raw.items():
+            yield name, f"{self.path_of(key)}[{name}]", entry
+
+    def text_map(self, key: str) -> Mapping[str, str]:
+        """Return a map of texts, such as labels."""
+        return {name: text_at(path, entry) for name, path, entry in self.entries(key)}
+
+    def quantity_map(self, key: str) -> Mapping[str, Quantity]:
+        """Return a map of quantities."""
+        return {name: quantity_at(path, entry) for name, path, entry in self.entries(key)}
+
+
+def text_at(path: str, value: Json) -> str:
+    """Take a value that has to be a text."""
+    if not isinstance(value, str):
+        raise DecodeError(path, f"expected a text, got {kind_of(value)}")
+    return value
+
+
+def integer_at(path: str, value: Json) -> int:
+    """Take a value that has to be a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DecodeError(path, f"expected a whole number, got {kind_of(value)}")
+    return value
+
+
+def boolean_at(path: str, value: Json) -> bool:
+    """Take a value that has to be a boolean."""
+    if not isinstance(value, bool):
+        raise DecodeError(path, f"expected true or false, got {kind_of(value)}")
+    return value
+
+
+def quantity_at(path: str, value: Json) -> Quantity:
+    """Take a value that has to be a quantity; the API server also accepts a bare number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DecodeError(path, f"expected a quantity, got {kind_of(value)}")
+    try:
+        return Quantity.parse(str(value))
+    except QuantityError as error:
+        raise DecodeError(path, str(error)) from error
