@@ -1,6 +1,16 @@
-"""Addresses of the pages."""
+"""The console's pages, and what stands beside them: health and colours.
 
-from django.urls import URLPattern
+Each view module lists its own routes; adding a page is one import and one line here.
+"""
 
-app_name = "web"
-urlpatterns: list[URLPattern] = []
+from django.urls import URLPattern, include, path
+
+from dra_console.web import health, theme
+
+pages: list[URLPattern] = []
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("theme/", theme.choose, name="theme"),
+    path("", include((pages, "web"))),
+]

@@ -1,0 +1,117 @@
+"""What every page carries around its content: rail entries, cluster, age of the mirror, colours.
+
+A context processor, so that no view has to pass it. It is lazy: partials and the log-in
+page, which show none of it, cost no query.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Min
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+
+from dra_console.mirror.models import Cluster, Cursor
+from dra_console.web import theme
+from dra_console.web.wording import age_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the rail."""
+
+    label: str
+    icon: str
+    page: str
+    """URL name within `web`."""
+
+    key: str
+    """Letter that opens it after `g`."""
+
+    detail_pages: tuple[str, ...] = ()
+    """URL names within `web` that also belong to it."""
+
+    starts_group: bool = False
+
+
+ENTRIES = (
+    Entry(label="Overview", icon="layout-dashboard", page="overview", key="o"),
+    Entry(label="Devices", icon="grid-dots", page="devices", key="d", detail_pages=("device",)),
+    Entry(label="Nodes", icon="server", page="nodes", key="n", detail_pages=("node",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """An entry as the rail draws it."""
+
+    label: str
+    icon: str
+    key: str
+    address: str
+    is_current: bool
+    starts_group: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """The frame of one page."""
+
+    entries: tuple[ShownEntry, ...]
+    cluster: Cluster | None
+    mirror_note: str
+    request_address: str
+    """Address of the request form; empty while the console offers none."""
+
+
+def navigation(request: HttpRequest) -> Mapping[str, object]:
+    """Offer `navigation`, and the colours that the person chose, to every template."""
+    chosen = theme.theme_of(request)
+    return {
+        "navigation": SimpleLazyObject(lambda: navigation_of(request)),
+        "theme": chosen,
+        "theme_choices": theme.choices(chosen),
+    }
+
+
+def navigation_of(request: HttpRequest) -> Navigation:
+    """Draw the frame for the page that the request asks for."""
+    cluster = Cluster.objects.filter(enabled=True).first()
+    page = request.resolver_match.url_name if request.resolver_match else None
+    return Navigation(
+        entries=tuple(
+            ShownEntry(
+                label=entry.label,
+                icon=entry.icon,
+                key=entry.key,
+                address=reverse(f"web:{entry.page}"),
+                is_current=page in {entry.page, *entry.detail_pages},
+                starts_group=entry.starts_group,
+            )
+            for entry in ENTRIES
+        ),
+        cluster=cluster,
+        mirror_note=_mirror_note(cluster, now=timezone.now()),
+        request_address=_request_address(),
+    )
+
+
+def _mirror_note(cluster: Cluster | None, *, now: datetime) -> str:
+    """Say how old the mirror's least recently confirmed kind is."""
+    if cluster is None:
+        return "no cluster yet"
+    cursors = Cursor.objects.filter(cluster=cluster, served=True)
+    seen = cursors.aggregate(oldest=Min("last_contact_at"))
+    if seen["oldest"] is None:
+        return "mirror not filled yet"
+    return f"mirror {age_in_words(now - seen['oldest'])} old"
+
+
+def _request_address() -> str:
+    try:
+        return reverse("web:request")
+    except NoReverseMatch:
+        return ""

@@ -1,0 +1,64 @@
+"""How numbers and times are said: one spelling for pages, summaries and CSV alike.
+
+Scripts that continue what the server wrote (`static/js/device-readings.js`) spell the same way.
+"""
+
+import re
+from datetime import timedelta
+
+SECOND = 1
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+GIBIBYTE = 2**30
+
+SHORT_MODEL = re.compile(r"\b(?:RTX |GTX )?[A-Z]{1,3}\d{1,4}[A-Z]{0,2}\b")
+"""The part of a product name that people use, such as H100 in `NVIDIA H100 80GB HBM3`."""
+
+
+def age_in_words(age: timedelta) -> str:
+    """Say a length of time with at most two units, as in `0.4 s`, `14 min`, `2 h 10 min`, `3 d`."""
+    seconds = max(age.total_seconds(), 0.0)
+    if seconds < 10 * SECOND:
+        return f"{seconds:.1f} s"
+    if seconds < 2 * MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE:.0f} min"
+    if seconds < DAY:
+        hours, rest = divmod(seconds, HOUR)
+        return _two_units(hours, "h", rest // MINUTE, "min")
+    days, rest = divmod(seconds, DAY)
+    return _two_units(days, "d", rest // HOUR, "h") if days < 3 else f"{days:.0f} d"  # noqa: PLR2004 - from three days on hours say nothing
+
+
+def _two_units(large: float, large_unit: str, small: float, small_unit: str) -> str:
+    words = f"{large:.0f} {large_unit}"
+    return f"{words} {small:.0f} {small_unit}" if small else words
+
+
+def bytes_in_words(amount: int) -> str:
+    """Say an amount of memory in GiB, as `device-readings.js` does; whole ones without a point."""
+    gibibytes = amount / GIBIBYTE
+    return f"{gibibytes:.0f} GiB" if gibibytes == round(gibibytes) else f"{gibibytes:.1f} GiB"
+
+
+def counted(amount: int, singular: str, plural: str = "") -> str:
+    """Say a number with its noun, as in `1 device` and `3 devices`."""
+    return f"{amount} {singular if amount == 1 else plural or singular + 's'}"
+
+
+def model_in_words(product_name: str, memory_bytes: int | None) -> str:
+    """Shorten a product name to what people say, as in `H100 80 GB`.
+
+    A name that does not hold a model number is returned as it is, an empty one as
+    `unnamed model`.
+    """
+    if not product_name:
+        return "unnamed model"
+    found = SHORT_MODEL.search(product_name)
+    if found is None:
+        return product_name
+    if memory_bytes is None:
+        return found.group()
+    return f"{found.group()} {memory_bytes / GIBIBYTE:.0f} GB"
