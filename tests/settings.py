@@ -9,15 +9,15 @@ import socket
 import tempfile
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 SERVERS_DIR = tempfile.mkdtemp(prefix="dra-tests-")
-REDIS_PORT = _free_port()
-POSTGRESQL_PORT = _free_port()
+REDIS_PORT = free_port()
+POSTGRESQL_PORT = free_port()
 TEST_DATABASE = os.environ.get("DRA_TEST_DATABASE", "sqlite")
 
 os.environ["DRA_CONSOLE_SECRET_KEY"] = "tests-only-" + "x" * 40

@@ -1,0 +1,24 @@
+"""One demo for the tests that only look at it; each has its own people and pods."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import need
+from tests.e2e.demos import Demo, running_demo
+from tests.settings import free_port
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Run the demo without its background workload."""
+    home: Path = tmp_path_factory.mktemp("demo") / ".demo"
+    with running_demo(home, port=free_port()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of Debian's Chromium."""
+    return need("chromium")
