@@ -33,13 +33,15 @@ class ApiError(Exception):
         status: int = 0,
         reason: str = "",
         causes: tuple[Cause, ...] = (),
+        retry_after_seconds: int | None = None,
     ) -> None:
-        """Take what the server said; `status` 0 means that no answer came."""
+        """Take what the server said; `status` 0 means that no usable answer came."""
         super().__init__(message)
         self.status = status
         self.reason = reason
         self.message = message
         self.causes = causes
+        self.retry_after_seconds = retry_after_seconds
 
 
 class ConflictError(ApiError):
@@ -75,7 +77,7 @@ _CLASS_BY_STATUS: Mapping[int, type[ApiError]] = {
 }
 
 
-def error_of(status: int, body: object) -> ApiError:
+def error_of(status: int, body: object, *, retry_after_seconds: int | None = None) -> ApiError:
     """Turn an error answer into the exception that says the same.
 
     `body` is the decoded `Status` object, or anything else if a proxy answered in the API
@@ -83,7 +85,11 @@ def error_of(status: int, body: object) -> ApiError:
     """
     if not isinstance(body, Mapping) or body.get("kind") != "Status":
         error_class = _CLASS_BY_STATUS.get(status, ApiError)
-        return error_class(f"the API server answered HTTP {status}", status=status)
+        return error_class(
+            f"the API server answered HTTP {status}",
+            status=status,
+            retry_after_seconds=retry_after_seconds,
+        )
     code = body.get("code")
     # Watch streams carry a Status in a 200 answer: its own code is the one that counts.
     status = code if isinstance(code, int) and code else status
@@ -95,6 +101,7 @@ def error_of(status: int, body: object) -> ApiError:
         status=status,
         reason=reason if isinstance(reason, str) else "",
         causes=_causes(body.get("details")),
+        retry_after_seconds=retry_after_seconds,
     )
 
 

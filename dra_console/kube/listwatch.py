@@ -1,0 +1,184 @@
+"""Follow what happens to all objects of a kind, from a resource version on.
+
+Two ways of reading one stream: `watch` for whoever has nothing else to do, and `Watch` for
+whoever must also flush, renew or stop in time. A blocking read from a socket cannot be
+given up and taken up again (Python refuses to read on after a time-out), so a thread reads
+and a short queue hands over. When the reader of the queue is slow, the queue fills, the
+thread waits, and TCP makes the API server wait; nothing is dropped.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import urllib3
+
+from dra_console.allocator.model import JsonObject
+from dra_console.kube.client import Client
+from dra_console.kube.errors import ApiError, error_of
+from dra_console.kube.kinds import Kind
+from dra_console.kube.transport import Request, decode_object
+
+READ_BYTES: Final = 65536
+QUEUED_READS: Final = 64
+"""At most this many reads wait, 4 MiB; then the API server waits."""
+
+SILENCE_SECONDS: Final = 15
+"""How long after the window's end the server may stay silent before the watch is broken."""
+
+
+class WatchEventType(StrEnum):
+    """What happened; `ERROR` never leaves this module, it is raised."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event: the object after it, or as it last was if it was deleted."""
+
+    type: WatchEventType
+    object: JsonObject
+
+    resource_version: str
+    """Where the stream stands after this event; watch from here to go on."""
+
+
+class Watch:
+    """An open watch, read in time-limited steps. Made by `open_watch`."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
+        """Begin to read `response`, whose body must not have been touched."""
+        self._response = response
+        self._reads: queue.Queue[bytes | ApiError] = queue.Queue(maxsize=QUEUED_READS)
+        self._closed = threading.Event()
+        self._unfinished_line = b""
+        self._at_end = False
+        self._thread = threading.Thread(target=self._read_all, name="watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether the server ended the stream and all of it has been read."""
+        return self._at_end
+
+    def read(self, *, timeout_seconds: float) -> list[WatchEvent]:
+        """Return the events that came, waiting for the first; none if none came in time.
+
+        Raises:
+            ExpiredError: the resource version is too old; list again.
+            ApiError: the connection broke, or the server ended the stream with an error.
+
+        """
+        if self._at_end:
+            return []
+        try:
+            read = self._reads.get(timeout=timeout_seconds)
+        except queue.Empty:
+            return []
+        if isinstance(read, ApiError):
+            raise read
+        self._at_end = not read
+        *lines, self._unfinished_line = (self._unfinished_line + read).split(b"\n")
+        return [_event(line) for line in lines if line.strip()]
+
+    def close(self) -> None:
+        """Stop reading and close the connection; events not yet read are lost."""
+        self._closed.set()
+        # Wakes the thread out of a read that may last for the whole window. At the stream's
+        # end there is no such read, and the connection is back in its pool.
+        with suppress(RuntimeError, OSError):
+            self._response.shutdown()
+        self._thread.join()
+        self._response.close()
+
+    def _read_all(self) -> None:
+        try:
+            while not self._closed.is_set():
+                read = self._response.read1(READ_BYTES)
+                self._hand_over(read)
+                if not read:
+                    return
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            # ValueError: `close` took the TLS layer away between two reads.
+            self._hand_over(ApiError(f"the watch broke: {error}"))
+
+    def _hand_over(self, read: bytes | ApiError) -> None:
+        while not self._closed.is_set():
+            try:
+                self._reads.put(read, timeout=1)
+            except queue.Full:
+                continue
+            return
+
+
+@contextmanager
+def open_watch(
+    client: Client, kind: Kind, *, resource_version: str, window_seconds: int
+) -> Iterator[Watch]:
+    """Watch all objects of a kind for the block; the server ends it after the window.
+
+    Raises:
+        ExpiredError: the resource version is too old; list again.
+
+    """
+    request = Request(
+        "GET",
+        kind.path(),
+        query={
+            "watch": "true",
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(window_seconds),
+        },
+    )
+    response = client.stream(request, read_seconds=window_seconds + SILENCE_SECONDS)
+    stream = Watch(response)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+def watch(
+    client: Client, kind: Kind, *, resource_version: str, window_seconds: int
+) -> Iterator[WatchEvent]:
+    """Yield each event, bookmarks included, until the window is over or the server ends it.
+
+    Raises:
+        ExpiredError: the resource version is too old; list again.
+        ApiError: the connection broke; watch again from the last event.
+
+    """
+    ends_at = time.monotonic() + window_seconds
+    with open_watch(
+        client, kind, resource_version=resource_version, window_seconds=window_seconds
+    ) as stream:
+        while not stream.at_end and (left_seconds := ends_at - time.monotonic()) > 0:
+            yield from stream.read(timeout_seconds=left_seconds)
+
+
+def _event(line: bytes) -> WatchEvent:
+    envelope = decode_object(line)
+    happened, subject = envelope.get("type"), envelope.get("object")
+    if happened == "ERROR":
+        raise error_of(0, subject)
+    if (
+        not isinstance(happened, str)
+        or happened not in WatchEventType
+        or not isinstance(subject, dict)
+    ):
+        raise ApiError(f"expected a watch event with type and object, got {line[:80]!r}")
+    metadata = subject.get("metadata")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    if not isinstance(version, str):
+        raise ApiError(f"object.metadata.resourceVersion: expected text, got {version!r}")
+    return WatchEvent(WatchEventType(happened), subject, version)
