@@ -72,7 +72,7 @@ def note_use(token: ApiToken, *, now: datetime) -> None:
     ApiToken.objects.filter(outdated, pk=token.pk).update(last_used_at=now)
 
 
-def _digest(text: str, *, key: str) -> str:
+def _digest(text: str, *, key: str | bytes) -> str:
     return salted_hmac(
         "dra_console.access.tokens", text, secret=key, algorithm="sha256"
     ).hexdigest()

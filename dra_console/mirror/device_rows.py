@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from dra_console.allocator import model
 from dra_console.allocator.decode import decode_taint_rule
+from dra_console.allocator.quantity import Quantity
 from dra_console.mirror.models import (
     Cluster,
     Device,
@@ -79,7 +80,7 @@ def read_pools(cluster: Cluster, *, pool: PoolKey | None = None) -> dict[PoolKey
 def read_counters(cluster: Cluster, *, pools: Iterable[Pool]) -> dict[PoolKey, Draws]:
     """Read the counters that pools publish in their newest generation."""
     generations = {(pool.driver, pool.name): pool.generation for pool in pools}
-    published: dict[PoolKey, dict[Counter, model.Quantity]] = defaultdict(dict)
+    published: dict[PoolKey, dict[Counter, Quantity]] = defaultdict(dict)
     slices = ResourceSlice.objects.filter(
         cluster=cluster, raw__spec__sharedCounters__isnull=False
     ).values_list("driver", "pool", "pool_generation", "raw__spec__sharedCounters")

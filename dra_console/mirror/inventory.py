@@ -28,10 +28,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from dra_console.allocator.model import NO_EXECUTE, NO_SCHEDULE
 from dra_console.mirror.device_rows import DeviceKey, DeviceRows, PoolKey, read_rows
 from dra_console.mirror.models import Cluster, Device
 from dra_console.mirror.partitions import Shortage, budget_of, draws_of, side_by_side
+
+EFFECTS_THAT_KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
+"""Any other effect, `None` and those of later releases, only informs."""
 
 
 class State(StrEnum):
@@ -80,7 +82,7 @@ class Taint:
     @property
     def keeps_off(self) -> bool:
         """Tell whether it keeps claims off that do not tolerate it."""
-        return self.effect in {NO_SCHEDULE, NO_EXECUTE}
+        return self.effect in EFFECTS_THAT_KEEP_OFF
 
     def __str__(self) -> str:
         value = f"={self.value}" if self.value else ""

@@ -19,7 +19,7 @@ class Theme(models.TextChoices):
     DARK = "dark", "Dark"
 
 
-def check_groups(groups: list[str]) -> None:
+def check_groups(groups: list[object]) -> None:
     """Refuse groups that are not names, or that bypass authorisation.
 
     Raises:

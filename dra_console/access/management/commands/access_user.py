@@ -1,6 +1,7 @@
 """Create or update an account with its Kubernetes identity, and issue a REST token."""
 
 import json
+import sys
 from argparse import ArgumentParser
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,8 @@ from django.utils import timezone
 
 from dra_console.access import tokens
 from dra_console.access.models import Profile, Scope
+
+TOKEN_NAME = "command line"
 
 
 class Command(BaseCommand):
@@ -41,13 +44,24 @@ class Command(BaseCommand):
             help="Kubernetes group to impersonate; repeat for several; replaces earlier ones",
         )
         parser.add_argument(
-            "--password-file", type=Path, help="file whose first line is the new password"
+            "--password-file", help="file whose first line is the new password; - reads stdin"
         )
-        parser.add_argument("--token", metavar="NAME", help="issue a REST token of this name")
         parser.add_argument(
-            "--scope", choices=Scope.values, default=Scope.READ, help="scope of that token"
+            "--token",
+            nargs="?",
+            const=TOKEN_NAME,
+            metavar="NAME",
+            help=f"issue a REST token of this name ({TOKEN_NAME})",
         )
-        parser.add_argument("--days", type=int, default=90, help="how long that token lives")
+        parser.add_argument(
+            "--scope",
+            choices=Scope.values,
+            default=Scope.CLAIMS_WRITE,
+            help="scope of that token (%(default)s)",
+        )
+        parser.add_argument(
+            "--days", type=int, default=90, help="days until it expires (%(default)s)"
+        )
 
     def handle(self, *_args: object, **options: object) -> None:
         name = str(options["name"])
@@ -69,8 +83,8 @@ class Command(BaseCommand):
             except ValidationError as error:
                 raise CommandError("; ".join(error.messages)) from error
             profile.save()
-            if isinstance(options["password_file"], Path):
-                _set_password(user, path=options["password_file"])
+            if options["password_file"] is not None:
+                _set_password(user, password=_read_password(str(options["password_file"])))
             token = (
                 _issue(
                     user, name=str(options["token"]), scope=options["scope"], days=options["days"]
@@ -87,12 +101,17 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(account))
 
 
-def _set_password(user: User, *, path: Path) -> None:
+def _read_password(path: str) -> str:
+    if path == "-":
+        return sys.stdin.readline().rstrip("\r\n")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise CommandError(f"--password-file: {error}") from error
-    password = lines[0] if lines else ""
+    return lines[0] if lines else ""
+
+
+def _set_password(user: User, *, password: str) -> None:
     try:
         validate_password(password, user)
     except ValidationError as error:
