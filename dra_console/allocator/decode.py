@@ -30,6 +30,7 @@ from dra_console.allocator.model import (
     Json,
     JsonObject,
     Node,
+    NodeSelector,
     OpaqueConfig,
     ResourceClaim,
     ResourceClaimTemplate,
@@ -45,6 +46,7 @@ __all__ = [
     "decode_claim_spec",
     "decode_class",
     "decode_node",
+    "decode_node_selector",
     "decode_slice",
     "decode_snapshot",
     "decode_taint_rule",
@@ -59,6 +61,11 @@ def decode_node(obj: JsonObject) -> Node:
     """Read a Node."""
     metadata = _metadata(obj)
     return Node(name=metadata.text("name"), labels=metadata.text_map("labels"))
+
+
+def decode_node_selector(obj: Json, *, path: str = "nodeSelector") -> NodeSelector:
+    """Read a core NodeSelector, wherever it stands; `path` is where it was found."""
+    return node_selector(Fields.at(path, obj))
 
 
 def decode_class(obj: JsonObject) -> DeviceClass:
@@ -106,13 +113,14 @@ def decode_taint_rule(obj: JsonObject) -> DeviceTaintRule:
     """Read a DeviceTaintRule."""
     spec = _spec(obj)
     selector = spec.child("deviceSelector") or Fields("spec.deviceSelector", {})
+    is_withdrawn = any(selector.has(name) for name in WITHDRAWN_RULE_FIELDS)
     return DeviceTaintRule(
         name=_metadata(obj).text("name"),
         taint=taint(spec.child("taint") or Fields("spec.taint", {})),
         driver=selector.optional_text("driver"),
         pool=selector.optional_text("pool"),
         device=selector.optional_text("device"),
-        selects_by_withdrawn_fields=any(selector.has(name) for name in WITHDRAWN_RULE_FIELDS),
+        selects_nothing=is_withdrawn or not spec.has("deviceSelector"),
     )
 
 

@@ -214,8 +214,8 @@ class ResourceSlice:
 class DeviceTaintRule:
     """A taint for every device that agrees with the given names.
 
-    `selects_by_withdrawn_fields` marks a rule of an old alpha that selected by class or
-    expression. It must not be read as the broader rule that is left without them.
+    `selects_nothing` marks a rule without a selector, and a rule of an old alpha that
+    selected by class or expression: what is left of that one would be broader than meant.
     """
 
     name: str
@@ -223,4 +223,4 @@ class DeviceTaintRule:
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
-    selects_by_withdrawn_fields: bool = False
+    selects_nothing: bool = False
