@@ -13,4 +13,5 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 - apps 
 
 from dra_console.live.routing import websocket_urlpatterns  # noqa: E402 - apps must be loaded first
 
-application = ProtocolTypeRouter({"http": http, "websocket": URLRouter(websocket_urlpatterns)})
+websocket = URLRouter(websocket_urlpatterns)  # type: ignore[arg-type]  # stubs: no Django patterns
+application = ProtocolTypeRouter({"http": http, "websocket": websocket})

@@ -10,7 +10,7 @@ that whoever reads on hearing of a change sees it:
 """
 
 from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
+from channels.layers import channel_layers
 from django.db import transaction
 from django.dispatch import Signal
 
@@ -46,5 +46,10 @@ def publish_on_commit(topic: str) -> None:
 
 def publish(topic: str) -> None:
     """Send a topic's name to its subscribers now."""
-    layer = get_channel_layer()
-    async_to_sync(layer.group_send)(topic, {"type": BROWSER_MESSAGE, "topic": topic})
+    async_to_sync(announce)(topic)
+
+
+async def announce(topic: str) -> None:
+    """Send a topic's name to its subscribers now, from a consumer."""
+    layer = channel_layers["default"]
+    await layer.group_send(topic, {"type": BROWSER_MESSAGE, "topic": topic})

@@ -65,6 +65,7 @@ ALLOWED_ORIGINS = _words("ALLOWED_ORIGINS", "http://127.0.0.1:8000")
 CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
 REDIS_URL = _setting("REDIS_URL", "redis://127.0.0.1:6379/0")
 AGENT_TOKEN_AUDIENCE = _setting("AGENT_TOKEN_AUDIENCE", "dra-console")
+AGENT_USERNAME = _setting("AGENT_USERNAME", "system:serviceaccount:dra-console:dra-nodeagent")
 
 DATABASES = {"default": _database(_setting("DATABASE_URL"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

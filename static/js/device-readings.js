@@ -13,7 +13,8 @@ const FORMATS = {
 };
 
 function asGibibytes(bytes) {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  const gibibytes = bytes / 2 ** 30;
+  return `${gibibytes.toFixed(gibibytes < 10 ? 1 : 0)} GiB`;
 }
 
 /** Seconds as people say them: 0.4 s, 41 s, 3 min, 2 h. */
@@ -44,7 +45,7 @@ function memoryPercent({ memory_used_bytes: used, memory_total_bytes: total }) {
   return used === null || !total ? null : Math.round((100 * used) / total);
 }
 
-function showDevice(tile, readings, seenSecondsAgo) {
+function showDevice(tile, readings, sampleSecondsAgo) {
   tile.dataset.stale = readings.stale;
   const values = { ...readings, memory_percent: memoryPercent(readings) };
   for (const element of tile.querySelectorAll("[data-reading]")) {
@@ -55,7 +56,7 @@ function showDevice(tile, readings, seenSecondsAgo) {
   }
   for (const label of tile.querySelectorAll("[data-stale-label]")) {
     label.hidden = !readings.stale;
-    label.textContent = readings.stale ? `stale, last seen ${asAge(seenSecondsAgo)} ago` : "";
+    label.textContent = readings.stale ? `stale, last seen ${asAge(sampleSecondsAgo)} ago` : "";
   }
 }
 
@@ -77,7 +78,7 @@ document.addEventListener("readings", ({ detail: frame }) => {
   for (const tile of document.querySelectorAll(`[data-device-key^="${CSS.escape(prefix)}"]`)) {
     const readings = frame.devices[tile.dataset.deviceKey.slice(prefix.length)];
     if (readings) {
-      showDevice(tile, readings, seen);
+      showDevice(tile, readings, frame.sample_seconds_ago);
     }
   }
   const node = frame.topic.split(".").slice(2).join(".");

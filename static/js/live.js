@@ -20,7 +20,7 @@
  *   [data-live-label]                            its text: "live", "connecting", "offline", "signed out".
  *   document event "topic:<topic>"               CustomEvent, detail = the message ({topic, changed} or a telemetry frame).
  *   document event "readings"                    CustomEvent for every telemetry frame, whatever its topic:
- *     {topic, seq, driver, pool, source, agent_seen_seconds_ago, devices: {"gpu-0": {utilisation_percent,
+ *     {topic, seq, driver, pool, source, agent_seen_seconds_ago, sample_seconds_ago, devices: {"gpu-0": {utilisation_percent,
  *      memory_used_bytes, memory_total_bytes, power_milliwatts, temperature_celsius, sm_clock_megahertz, stale}}};
  *     readings that are not reported are null; before an agent's first sample driver and pool are null, devices is {}.
  *
@@ -32,7 +32,7 @@
  *     [data-reading="utilisation_percent"]       inside it, any of the six names above, or memory_percent:
  *        <meter>, <progress>                     gets value= (its unit is the reading's unit; set min/max yourself)
  *        SVG <rect>                              gets width= in 0..100 (percent readings only): use viewBox="0 0 100 h"
- *        anything else                           gets text: "97 %", "55.0 GiB", "412 W", "61 °C", "1980 MHz", or
+ *        anything else                           gets text: "97 %", "55 GiB", "412 W", "61 °C", "1980 MHz", or
  *                                                "not reported"
  *     [data-stale-label]                         text "stale, last seen 41 s ago", hidden while the reading is fresh
  *   [data-agent-of="gpu-01"]                     text "agent 0.4 s", "stale 41 s" or "no agent", and data-state="live|
@@ -134,7 +134,6 @@ class LiveSocket {
   #opened() {
     this.#subscribed.clear();
     this.#refused.clear();
-    this.#retryMs = FIRST_RETRY_MS;
     this.#expectWord();
     showState("live");
     this.follow(topicsOnPage());
@@ -146,6 +145,8 @@ class LiveSocket {
   }
 
   #received(message) {
+    // Only now: a server that accepts and then closes at once must not be asked again at once.
+    this.#retryMs = FIRST_RETRY_MS;
     this.#expectWord();
     if (message.refused) {
       for (const topic of message.refused) {
