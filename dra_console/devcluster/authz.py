@@ -54,17 +54,20 @@ class Policy:
         """Whether some grant covers the request. Paths that are no resource are open to all."""
         if not attributes.resource or MASTERS_GROUP in identity.groups:
             return True
+        return any(_covers(grant, attributes) for grant in self.grants_of(identity))
+
+    def grants_of(self, identity: Identity) -> tuple[Grant, ...]:
+        """Return what a user has been granted, alone or through a group."""
         subjects = {identity.username, *(f"group:{group}" for group in identity.groups)}
-        return any(_covers(grant, subjects, attributes) for grant in self.grants)
+        return tuple(grant for grant in self.grants if not grant.subjects.isdisjoint(subjects))
 
 
-def _covers(grant: Grant, subjects: set[str], attributes: Attributes) -> bool:
+def _covers(grant: Grant, attributes: Attributes) -> bool:
     resource = attributes.resource
     if attributes.subresource:
         resource = f"{resource}/{attributes.subresource}"
     return (
-        not grant.subjects.isdisjoint(subjects)
-        and not grant.verbs.isdisjoint({attributes.verb, EVERY})
+        not grant.verbs.isdisjoint({attributes.verb, EVERY})
         and not grant.resources.isdisjoint({resource, EVERY})
         and (grant.namespaces is None or attributes.namespace in grant.namespaces)
     )

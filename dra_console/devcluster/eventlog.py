@@ -37,7 +37,15 @@ class Stored:
     resource_version: int
     value: JsonObject
     raw: bytes
-    """`value` as JSON, ready to be sent."""
+    """`value` as JSON, ready to be sent; it begins with `apiVersion` and `kind`."""
+
+    type_length: int
+    """How many bytes of `raw` those two take, with the brace before and the comma behind."""
+
+    @property
+    def without_type(self) -> bytes:
+        """The JSON without `apiVersion` and `kind`, as a list carries it."""
+        return b"{" + self.raw[self.type_length :]
 
     def copy(self) -> JsonObject:
         """Return the object for the caller to change."""

@@ -203,7 +203,7 @@ class Store:
         metadata = metadata_of(change.value)
         version = self.resource_version + 1
         metadata["resourceVersion"] = str(version)
-        stored = _stored(orjson.dumps(change.value))
+        stored = _stored(orjson.dumps({**_type_of(change.value), **change.value}))
         gone = change.type is EventType.DELETED
         entry = Entry(
             resource_version=version,
@@ -248,7 +248,12 @@ def _stored(raw: bytes) -> Stored:
         resource_version=int(text(metadata, "resourceVersion")),
         value=value,
         raw=raw,
+        type_length=len(orjson.dumps(_type_of(value))),
     )
+
+
+def _type_of(value: JsonObject) -> JsonObject:
+    return {"apiVersion": value["apiVersion"], "kind": value["kind"]}
 
 
 def _event(entry: Entry) -> Event:

@@ -1,0 +1,84 @@
+"""Run the embedded cluster: `python -m dra_console.devcluster --data-dir … --port …`."""
+
+import argparse
+import asyncio
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from dra_console.devcluster.authz import Policy
+from dra_console.devcluster.cluster import Cluster
+from dra_console.devcluster.http import Api
+from dra_console.devcluster.journal import JournalBusyError
+from dra_console.devcluster.kubeconfig import write_kubeconfig
+from dra_console.devcluster.server import LOOPBACK, listen, serve
+from dra_console.devcluster.store import KEPT_EVENTS, Store
+from dra_console.devcluster.tokens import Signer
+
+log = structlog.get_logger()
+
+CANNOT_START: Final = 3
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m dra_console.devcluster", description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True, help="objects and keys")
+    parser.add_argument("--port", type=int, required=True, help=f"on {LOOPBACK}; 0: a free one")
+    parser.add_argument("--nodes-dir", type=Path, required=True, help="one kubelet root a node")
+    parser.add_argument("--kubeconfig", type=Path, required=True, help="written once it serves")
+    parser.add_argument("--scenario", choices=("demo", "empty"), default="empty")
+    parser.add_argument(
+        "--kept-events",
+        type=int,
+        default=KEPT_EVENTS,
+        help="how many writes a watch can look back before it gets 410 (default: %(default)s)",
+    )
+    return parser.parse_args()
+
+
+async def run(options: argparse.Namespace, listener: socket.socket, store: Store) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    cluster = Cluster(store, Policy(), Signer.from_directory(options.data_dir))
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(
+            serve(Api(cluster, stopping=stopping), listener, stopping=stopping)
+        )
+        url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        write_kubeconfig(options.kubeconfig, url=url)
+        log.info("devcluster serves", url=url, resource_version=store.resource_version)
+        await serving
+
+
+def main() -> int:
+    """Start, or say in one line why not."""
+    options = arguments()
+    options.data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        listener = listen(options.port)
+    except OSError as error:
+        print(f"devcluster: port {options.port}: {error.strerror}", file=sys.stderr)  # noqa: T201 - a command line says so
+        return CANNOT_START
+    try:
+        store = Store(options.data_dir / "cluster.db", kept_events=options.kept_events)
+    except JournalBusyError as error:
+        listener.close()
+        print(f"devcluster: {error}", file=sys.stderr)  # noqa: T201 - a command line says so
+        return CANNOT_START
+    try:
+        asyncio.run(run(options, listener, store))
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
