@@ -1,0 +1,128 @@
+"""GPUs that do not exist, for the demo and for tests of everything above the driver.
+
+It ships as a feature and is chosen by `--simulate` alone; every device carries the attribute
+`simulated`, and the live wire says `source: simulated`. A device shows load only while a claim
+has it prepared, because that is the only thing on the node that could use it.
+"""
+
+import random
+import uuid
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from nodeagent.devices.mig import Partition
+from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
+from nodeagent.devices.profiles import MEBIBYTE, PROFILES, Board, gpus
+
+AMBIENT_CELSIUS = 31
+CELSIUS_AT_FULL_POWER = 74
+MEMORY_STEP_FRACTION = 0.07
+"""Share of its goal by which a workload's memory grows each second."""
+
+
+@dataclass(slots=True)
+class Load:
+    """The workload on one device: a slow random walk towards a level that it now and then changes.
+
+    Stepped once a second, whoever watches or not, so that a page opened later sees a history.
+    """
+
+    chance: random.Random
+    utilisation: float = 0.0
+    goal: float = 0.0
+    memory_fraction: float = 0.0
+    memory_goal: float = 0.0
+    celsius: float = AMBIENT_CELSIUS
+    is_busy: bool = False
+
+    def step(self, *, busy: bool) -> None:
+        """Advance by one second."""
+        if busy and not self.is_busy:
+            self.memory_goal = self.chance.uniform(0.45, 0.92)
+        if busy and (not self.is_busy or self.chance.random() < 1 / 40):
+            self.goal = self.chance.choice(
+                (self.chance.uniform(78, 99), self.chance.uniform(25, 90))
+            )
+        if not busy:
+            self.goal = self.memory_goal = 0.0
+        self.is_busy = busy
+        noise = self.chance.gauss(0, 2.5) if busy else 0.0
+        self.utilisation += 0.25 * (self.goal - self.utilisation) + noise
+        self.utilisation = min(100.0, max(0.0, self.utilisation))
+        if self.memory_fraction < self.memory_goal:
+            grown = self.memory_fraction + MEMORY_STEP_FRACTION * self.memory_goal
+            self.memory_fraction = min(self.memory_goal, grown)
+        elif not busy:
+            self.memory_fraction = 0.0
+        warm = AMBIENT_CELSIUS + (CELSIUS_AT_FULL_POWER - AMBIENT_CELSIUS) * self.utilisation / 100
+        self.celsius += 0.06 * (warm - self.celsius)
+
+
+@dataclass(slots=True)
+class SimulatedGpus:
+    """The GPUs of one profile on one node. Implements `GpuReader`."""
+
+    profile: str
+    node_name: str
+    prepared_devices: Callable[[], Collection[str]]
+    """Names of the devices that claims on this node have prepared now."""
+
+    source: Source = field(default=Source.SIMULATED, init=False)
+    _loads: dict[str, Load] = field(default_factory=dict, init=False)
+
+    def discover(self) -> tuple[Gpu, ...]:
+        return gpus(self.profile, node_name=self.node_name)
+
+    def read(self) -> tuple[Reading, ...]:
+        """Read whole GPUs always, partitions while they are prepared: only then do they exist."""
+        busy = self.prepared_devices()
+        inventory = Inventory.of(self.discover(), source=self.source)
+        return tuple(
+            self._reading(device, busy=device.name in busy)
+            for device in inventory.devices
+            if device.partition is None or device.name in busy
+        )
+
+    def close(self) -> None:
+        self._loads.clear()
+
+    def _reading(self, device: Device, *, busy: bool) -> Reading:
+        seed = device.uuid or device.name
+        load = self._loads.get(seed)
+        if load is None:
+            # A simulation wants the same life after each start, not secrecy.
+            chance = random.Random(uuid.uuid5(uuid.NAMESPACE_OID, seed).int)  # noqa: S311 - not for cryptography
+            load = self._loads.setdefault(seed, Load(chance))
+        load.step(busy=busy)
+        if device.partition is not None:
+            return _partition_reading(device.name, device.partition, load)
+        return _gpu_reading(device, load, board=PROFILES[self.profile][device.gpu.minor].board)
+
+
+def _gpu_reading(device: Device, load: Load, *, board: Board) -> Reading:
+    activity = load.utilisation / 100
+    watts_above_idle = board.maximum_milliwatts - board.idle_milliwatts
+    is_awake = load.utilisation >= 1
+    return Reading(
+        device=device.name,
+        uuid=device.gpu.uuid,
+        utilisation_percent=round(load.utilisation),
+        memory_used_bytes=int(load.memory_fraction * device.gpu.memory_bytes),
+        memory_total_bytes=device.gpu.memory_bytes,
+        power_milliwatts=board.idle_milliwatts + round(watts_above_idle * activity**0.8),
+        temperature_celsius=round(load.celsius),
+        sm_clock_megahertz=board.maximum_megahertz if is_awake else board.idle_megahertz,
+        process_count=0,
+    )
+
+
+def _partition_reading(name: str, partition: Partition, load: Load) -> Reading:
+    """NVML has no utilisation, power, temperature or clock of a partition, only its memory."""
+    total_bytes = partition.profile.memory_mebibytes * MEBIBYTE
+    return Reading(
+        device=name,
+        uuid=partition.uuid or name,
+        memory_used_bytes=int(load.memory_fraction * total_bytes),
+        memory_total_bytes=total_bytes,
+        process_count=0,
+    )
