@@ -1,0 +1,81 @@
+"""Whether a claim that the checkpoint still holds has been given up by everybody else.
+
+A device is taken back only when nothing speaks for the claim: the API server says that it is
+gone, says so again later, and no process uses the device. Any doubt keeps the claim: an
+unreadable API, a reading that is not there (node-agent.md 2.9).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+from nodeagent.claims.entry import Entry, State
+from nodeagent.devices.model import Reading
+from nodeagent.fields import FieldError, Fields, JsonObject
+from nodeagent.kube.errors import KubeError, NotFoundError
+from nodeagent.kube.resources import Listed
+
+SECOND_LOOK_AFTER: Final = timedelta(seconds=30)
+
+
+class ClaimLister(Protocol):
+    """Reads claims by name, and all of them where the name is not known."""
+
+    def claim(self, namespace: str, name: str) -> JsonObject:
+        """Return a ResourceClaim."""
+        ...
+
+    def claims(self) -> Listed:
+        """Return all ResourceClaims."""
+        ...
+
+
+@dataclass(slots=True)
+class Abandonment:
+    """Remembers which claims were found gone before."""
+
+    reader: ClaimLister
+    readings: Callable[[], Mapping[str, Reading]]
+    """The latest readings by device name."""
+
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    _first_gone: dict[str, datetime] = field(default_factory=dict, init=False)
+
+    def is_abandoned(self, entry: Entry) -> bool:
+        """Look once; for a completed claim, tell of it only at a second look."""
+        if not self._is_gone(entry):
+            self._first_gone.pop(entry.uid, None)
+            return False
+        if entry.state is not State.COMPLETED:
+            return True
+        if not self._is_unused(entry):
+            return False
+        now = self.now()
+        return now - self._first_gone.setdefault(entry.uid, now) >= SECOND_LOOK_AFTER
+
+    def forget(self, claim_uid: str) -> None:
+        """Drop what was remembered of a claim that is undone."""
+        self._first_gone.pop(claim_uid, None)
+
+    def _is_gone(self, entry: Entry) -> bool:
+        try:
+            if not entry.name:
+                return all(_uid(claim) != entry.uid for claim in self.reader.claims().items)
+            return _uid(self.reader.claim(entry.namespace, entry.name)) != entry.uid
+        except NotFoundError:
+            return True
+        except (KubeError, FieldError):
+            return False
+
+    def _is_unused(self, entry: Entry) -> bool:
+        readings = self.readings()
+        counts = [
+            readings[device.device].process_count if device.device in readings else None
+            for device in entry.devices
+        ]
+        return all(count == 0 for count in counts)
+
+
+def _uid(claim: JsonObject) -> str:
+    return Fields(claim, "").object("metadata").text("uid")

@@ -1,0 +1,59 @@
+"""Undo what nobody will ever ask to be undone.
+
+Kubelet may die between our answer and its own note of it, and a claim may vanish while the agent
+is away; both leave entries and CDI files that no unprepare call will name (node-agent.md 2.9).
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from nodeagent.cdi.store import CdiStore
+from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.entry import State
+from nodeagent.claims.errors import ClaimsError
+from nodeagent.claims.preparer import Preparer
+
+log = structlog.get_logger()
+
+ENTRY_AGE: Final = timedelta(minutes=5)
+FILE_AGE: Final = timedelta(hours=1)
+
+
+def sweep(preparer: Preparer, *, abandonment: Abandonment, now: datetime) -> tuple[str, ...]:
+    """Undo abandoned claims and remove orphaned files; return the UIDs that went."""
+    gone = []
+    for entry in preparer.ledger.entries.values():
+        if entry.state is State.UNPREPARED or now - entry.changed_at < ENTRY_AGE:
+            continue
+        if abandonment.is_abandoned(entry):
+            log.warning("abandoned claim undone", claim=entry.uid, name=entry.label)
+            if preparer.undo(entry.uid) is None:
+                abandonment.forget(entry.uid)
+                gone.append(entry.uid)
+    return (*gone, *_sweep_files(preparer, now=now))
+
+
+def _sweep_files(preparer: Preparer, *, now: datetime) -> tuple[str, ...]:
+    store = preparer.injection.store
+    gone = []
+    try:
+        # Prepare writes its entry before its file, so under the lock a file alone is an orphan.
+        with preparer.ledger.held() as checkpoint:
+            for claim_uid in list(store.claim_uids()):
+                entry = checkpoint.entries.get(claim_uid)
+                holds = entry is not None and entry.holds_devices
+                is_set_aside = claim_uid in checkpoint.unreadable
+                if not holds and not is_set_aside and _age(store, claim_uid, now=now) > FILE_AGE:
+                    store.remove(claim_uid)
+                    log.warning("orphaned cdi file removed", claim=claim_uid)
+                    gone.append(claim_uid)
+    except (ClaimsError, OSError) as error:
+        log.warning("cdi files not swept", reason=str(error))
+    return tuple(gone)
+
+
+def _age(store: CdiStore, claim_uid: str, *, now: datetime) -> timedelta:
+    written = store.path_of(claim_uid).stat().st_mtime
+    return now - datetime.fromtimestamp(written, tz=now.tzinfo)
