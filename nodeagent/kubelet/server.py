@@ -1,0 +1,74 @@
+"""The two gRPC servers on their unix sockets, bound and released in an order that matters.
+
+The registration socket is what makes kubelet call, so it appears last and only when the DRA
+service answers; it goes first, because its removal tells kubelet to stop. What is running then
+may finish (node-agent.md 0.6, 1.7). No slice and no CDI file is touched: pods keep running.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import structlog
+
+from nodeagent.kubelet.errors import KubeletError
+from nodeagent.kubelet.sockets import MODE, SocketPaths, remove_stale
+
+log = structlog.get_logger()
+
+REGISTRATION_THREADS: Final = 2
+DRA_THREADS: Final = 16
+GRACE_SECONDS: Final = 30
+"""How long running calls may finish; kubelet waits 45 s for each."""
+
+
+@dataclass(slots=True)
+class Servers:
+    """Both servers of one driver."""
+
+    paths: SocketPaths
+    registration: "grpc.GenericRpcHandler[Any, Any]"
+    dra: "tuple[grpc.GenericRpcHandler[Any, Any], ...]"
+    _running: dict[Path, grpc.Server] = field(default_factory=dict, init=False)
+
+    def start(self) -> None:
+        """Serve.
+
+        Raises:
+            KubeletError: a socket cannot be bound; none is left behind.
+
+        """
+        try:
+            self._serve(self.paths.dra, self.dra, threads=DRA_THREADS)
+            self._serve(self.paths.registration, (self.registration,), threads=REGISTRATION_THREADS)
+        except (OSError, RuntimeError) as error:
+            self.stop()
+            raise KubeletError(f"sockets of the plugin: {error}") from error
+        log.info(
+            "sockets bound", dra=str(self.paths.dra), registration=str(self.paths.registration)
+        )
+
+    def stop(self) -> None:
+        """Take no new calls, let the running ones finish, and remove our socket files."""
+        self.paths.registration.unlink(missing_ok=True)
+        stopping = [server.stop(GRACE_SECONDS) for server in self._running.values()]
+        for stopped in stopping:
+            stopped.wait()
+        for path in self._running:
+            path.unlink(missing_ok=True)
+        self._running.clear()
+
+    def _serve(
+        self, path: Path, handlers: "Iterable[grpc.GenericRpcHandler[Any, Any]]", *, threads: int
+    ) -> None:
+        remove_stale(path)
+        server = grpc.server(ThreadPoolExecutor(threads, thread_name_prefix=path.stem))
+        server.add_generic_rpc_handlers(tuple(handlers))
+        server.add_insecure_port(f"unix:{path}")
+        # Kubelet may dial as soon as the file is there.
+        server.start()
+        self._running[path] = server
+        path.chmod(MODE)
