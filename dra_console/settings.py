@@ -211,6 +211,14 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 600}
+CELERY_BEAT_SCHEDULE = {
+    # Expires with the next one: a worker that was away finds one to do, not hundreds.
+    "open missing watch windows": {
+        "task": "dra_console.sync.tasks.ensure_windows",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

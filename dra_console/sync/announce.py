@@ -1,0 +1,104 @@
+"""Say what a batch changed, once it is committed.
+
+Other rooms of the process hear a signal, browsers hear topics. Nobody is told of a node's
+heartbeat, which comes every few seconds and changes nothing that anybody decides on.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import transaction
+from django.dispatch import Signal
+
+from dra_console import events
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.kube.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
+from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
+from dra_console.sync.changes import Row, RowChange
+from dra_console.sync.reading import object_in, objects_in
+
+INVENTORY: Final = frozenset(
+    kind.plural for kind in (NODES, RESOURCE_SLICES, DEVICE_CLASSES, DEVICE_TAINT_RULES)
+)
+DEMAND: Final = frozenset(kind.plural for kind in (PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES))
+BEATING_CONDITION_FIELDS: Final = frozenset({"lastHeartbeatTime"})
+
+
+def announce(
+    cluster: Cluster, *, plural: str, changes: Sequence[RowChange[Row]], devices_moved: bool
+) -> None:
+    """Tell of these changes on commit; `devices_moved` if a device was taken or released."""
+    telling = [change for change in changes if not _is_heartbeat(change)]
+    if not telling:
+        return
+    topics: set[str] = set()
+    if plural in INVENTORY:
+        _signal_on_commit(events.inventory_changed, cluster_id=cluster.pk)
+        topics.add(events.devices_topic(cluster.pk))
+    if plural in DEMAND:
+        _signal_on_commit(events.claims_changed, cluster_id=cluster.pk)
+        topics.add(events.claims_topic(cluster.pk))
+    if devices_moved:
+        topics.add(events.devices_topic(cluster.pk))
+    topics |= {events.claim_topic(cluster.pk, uid) for uid in _claim_uids(cluster, telling)}
+    for topic in sorted(topics):
+        events.publish_on_commit(topic)
+
+
+def _signal_on_commit(signal: Signal, *, cluster_id: int) -> None:
+    # Robust: the batch is committed by then, and a receiver's failure must not end the window.
+    transaction.on_commit(lambda: signal.send(sender=None, cluster_id=cluster_id), robust=True)
+
+
+def _claim_uids(cluster: Cluster, changes: Sequence[RowChange[Row]]) -> set[str]:
+    """Return the claims that a page may be showing: changed themselves, or a pod of theirs.
+
+    Nobody can be looking at a claim that appeared just now; so a first list of thousands
+    sends no topic for each.
+    """
+    uids: set[str] = set()
+    wanted: set[tuple[str, str]] = set()
+    for change in changes:
+        if isinstance(change.before, ResourceClaim):
+            uids.add(change.before.uid)
+        for row in (change.before, change.after):
+            if isinstance(row, Pod):
+                wanted |= {(row.namespace, name) for name in row.claim_names.values()}
+    if wanted:
+        named = ResourceClaim.objects.filter(cluster=cluster, name__in={name for _, name in wanted})
+        uids |= {
+            uid
+            for namespace, name, uid in named.values_list("namespace", "name", "uid")
+            if (namespace, name) in wanted
+        }
+    return uids
+
+
+def _is_heartbeat(change: RowChange[Row]) -> bool:
+    before, after = change.before, change.after
+    if not (isinstance(before, Node) and isinstance(after, Node)):
+        return False
+    return _beyond_heartbeat(before.raw) == _beyond_heartbeat(after.raw)
+
+
+def _beyond_heartbeat(node: JsonObject) -> list[Json]:
+    """Return what of a node changes only when something happens."""
+    metadata, status = object_in(node, "metadata"), object_in(node, "status")
+    conditions: list[Json] = [
+        {key: value for key, value in condition.items() if key not in BEATING_CONDITION_FIELDS}
+        for condition in objects_in(status, "conditions")
+    ]
+    return [
+        {key: metadata.get(key) for key in ("uid", "labels", "annotations", "deletionTimestamp")},
+        object_in(node, "spec"),
+        {key: value for key, value in status.items() if key not in {"conditions", "images"}},
+        conditions,
+    ]

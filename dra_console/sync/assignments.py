@@ -1,0 +1,92 @@
+"""Keep who holds which device, from when to when, in step with the claims' allocations."""
+
+from collections import defaultdict
+from datetime import datetime
+from typing import NamedTuple
+
+from dra_console.allocator.model import JsonObject
+from dra_console.mirror.models import Cluster, DeviceAssignment, ResourceClaim
+from dra_console.sync.changes import RowChange
+from dra_console.sync.reading import flag_in, object_in, objects_in, text_in
+
+
+class Held(NamedTuple):
+    """Identity of an assignment while it is open, within its claim."""
+
+    request: str
+    driver: str
+    pool: str
+    device: str
+    share_id: str
+
+
+def held_by(allocation: JsonObject | None) -> dict[Held, JsonObject]:
+    """Return what an allocation holds, with the result that says so."""
+    return {
+        Held(
+            request=text_in(result, "request"),
+            driver=text_in(result, "driver"),
+            pool=text_in(result, "pool"),
+            device=text_in(result, "device"),
+            share_id=text_in(result, "shareID"),
+        ): result
+        for result in objects_in(allocation, "devices", "results")
+    }
+
+
+def follow_allocations(
+    cluster: Cluster, *, changes: list[RowChange[ResourceClaim]], seen_at: datetime
+) -> bool:
+    """Open and close assignments; tell whether any was.
+
+    A claim that vanished holds nothing. An assignment is closed at `seen_at`, when its end
+    was seen; it is opened at the time that the allocation states, if it states one.
+    """
+    touched = [
+        change
+        for change in changes
+        if (change.before and change.before.allocation)
+        or (change.after and change.after.allocation)
+    ]
+    if not touched:
+        return False
+    open_now: dict[str, dict[Held, int]] = defaultdict(dict)
+    for row in DeviceAssignment.objects.filter(
+        cluster=cluster,
+        claim_uid__in={row.uid for each in touched for row in (each.before, each.after) if row},
+        released_at=None,
+    ):
+        held = Held(row.request, row.driver, row.pool, row.device, row.share_id)
+        open_now[row.claim_uid][held] = row.pk
+    released: list[int] = []
+    opened: list[DeviceAssignment] = []
+    for change in touched:
+        claim = change.after or change.before
+        if claim is None:
+            continue
+        wanted = held_by(change.after.allocation) if change.after else {}
+        was_open = open_now[claim.uid]
+        released += [pk for held, pk in was_open.items() if held not in wanted]
+        opened += [
+            _assignment(claim, held, result, seen_at=seen_at)
+            for held, result in wanted.items()
+            if held not in was_open
+        ]
+    DeviceAssignment.objects.filter(pk__in=released).update(released_at=seen_at)
+    DeviceAssignment.objects.bulk_create(opened)
+    return bool(released or opened)
+
+
+def _assignment(
+    claim: ResourceClaim, held: Held, result: JsonObject, *, seen_at: datetime
+) -> DeviceAssignment:
+    return DeviceAssignment(
+        cluster_id=claim.cluster_id,
+        claim_uid=claim.uid,
+        claim_namespace=claim.namespace,
+        claim_name=claim.name,
+        **held._asdict(),
+        admin_access=flag_in(result, "adminAccess"),
+        consumed_capacity=object_in(result, "consumedCapacity"),
+        assigned_at=claim.allocated_at or seen_at,
+    )

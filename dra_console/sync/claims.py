@@ -1,0 +1,69 @@
+"""What a claim's row holds that its object alone does not say.
+
+Since when it is allocated comes from the row before; the template that it was generated
+from is written in its pod only. Pods and claims come on two streams in either order, so
+each of them completes what the other left open.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from dra_console.mirror.models import Cluster, Pod, ResourceClaim
+from dra_console.sync.columns import pod_owner_of, template_names_of
+from dra_console.sync.reading import text_in, time_in
+
+POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+"""Annotation of generated claims: the entry of the pod's `spec.resourceClaims`."""
+
+
+def complete_claims(
+    cluster: Cluster,
+    claims: Iterable[ResourceClaim],
+    *,
+    before: Mapping[str, ResourceClaim],
+    seen_at: datetime,
+) -> None:
+    """Set the columns that depend on other rows; `before` maps UIDs to rows as they were."""
+    claims = list(claims)
+    owners = {text_in(pod_owner_of(claim.raw), "uid") for claim in claims} - {""}
+    pods = {pod.uid: pod for pod in Pod.objects.filter(cluster=cluster, uid__in=owners)}
+    for claim in claims:
+        was = before.get(claim.uid)
+        claim.allocated_at = _allocated_at(claim, was, seen_at=seen_at)
+        pod = pods.get(text_in(pod_owner_of(claim.raw), "uid"))
+        claim.template_name = _template_name(claim, pod) or (was.template_name if was else "")
+
+
+def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
+    """Write the template into claims that were seen before the pod they are for."""
+    by_uid = {pod.uid: pod for pod in pods if template_names_of(pod.raw)}
+    if not by_uid:
+        return
+    waiting = ResourceClaim.objects.filter(
+        cluster=cluster, template_name="", owner_pod__in={pod.name for pod in by_uid.values()}
+    )
+    # In the order in which the claims' own stream writes them, so that neither waits for
+    # a row that the other has while holding one that it needs.
+    for claim in waiting.order_by("namespace", "name").select_for_update():
+        pod = by_uid.get(text_in(pod_owner_of(claim.raw), "uid"))
+        claim.template_name = _template_name(claim, pod)
+        if claim.template_name:
+            claim.save(update_fields=("template_name",))
+
+
+def _template_name(claim: ResourceClaim, pod: Pod | None) -> str:
+    if pod is None:
+        return ""
+    name = text_in(claim.raw, "metadata", "annotations", POD_CLAIM_NAME)
+    return template_names_of(pod.raw).get(name, "")
+
+
+def _allocated_at(
+    claim: ResourceClaim, was: ResourceClaim | None, *, seen_at: datetime
+) -> datetime | None:
+    if claim.allocation is None:
+        return None
+    if was is not None and was.allocated_at and was.allocation == claim.allocation:
+        return was.allocated_at
+    return time_in(claim.allocation, "allocationTimestamp") or seen_at

@@ -1,0 +1,107 @@
+"""What a device's row repeats of its entry in a slice. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dra_console.allocator.errors import QuantityError
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.quantity import Quantity
+from dra_console.sync.reading import object_in, objects_in, text_in
+
+COUNTER_SET_SUFFIX: Final = "-counter-set"
+"""How GPU drivers name the counter set of one GPU: `gpu-0-counter-set` (node-agent.md 5.5)."""
+
+PARTITION_INFIX: Final = "-mig-"
+"""How GPU drivers name a partition: `gpu-0-mig-1g5gb-19-0` (node-agent.md 5.4)."""
+
+PRODUCT_NAME_LENGTH: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """Columns of a device; see `mirror.models.Device` for each one's meaning."""
+
+    name: str
+    position: int
+    node_name: str
+    product_name: str
+    parent: str
+    memory_bytes: int | None
+    attributes: JsonObject
+    capacity: JsonObject
+    consumes_counters: list[Json]
+    taints: list[Json]
+
+
+def device_facts(
+    published: JsonObject, *, position: int, driver: str, uuids: Mapping[str, str]
+) -> DeviceFacts:
+    """Read one entry of `spec.devices`; `uuids` maps the whole pool's UUIDs to names."""
+    return DeviceFacts(
+        name=text_in(published, "name"),
+        position=position,
+        node_name=text_in(published, "nodeName"),
+        product_name=_attribute_text(published, "productName", driver=driver)[:PRODUCT_NAME_LENGTH],
+        parent=_parent_of(published, driver=driver, uuids=uuids),
+        memory_bytes=_memory_bytes(published, driver=driver),
+        attributes=object_in(published, "attributes"),
+        capacity=object_in(published, "capacity"),
+        consumes_counters=list[Json](objects_in(published, "consumesCounters")),
+        taints=list[Json](objects_in(published, "taints")),
+    )
+
+
+def names_by_uuid(published: Sequence[JsonObject], *, driver: str) -> dict[str, str]:
+    """Map the UUIDs that devices of a pool publish to their names."""
+    return {
+        uuid: text_in(device, "name")
+        for device in published
+        if (uuid := _attribute_text(device, "uuid", driver=driver))
+    }
+
+
+def _parent_of(published: JsonObject, *, driver: str, uuids: Mapping[str, str]) -> str:
+    """Name the GPU that a device is a partition of; empty for a whole device.
+
+    Nothing in the API says so outright. In this order, what drivers do publish is believed:
+
+    1. attribute `parentUUID`, where a device of the pool has that `uuid`;
+    2. the counter set that the device draws on, where the device's name continues the
+       set's GPU name (`gpu-0-mig-...` draws on `gpu-0-counter-set`). The GPU itself draws
+       on the same set, under the very name. A GPU with MIG on is often not published at
+       all, so the name need not be that of a device;
+    3. attribute `parentUUID` without such a device: then it is a partition for certain,
+       and the part of its name before `-mig-` is the GPU's.
+    """
+    parent_uuid = _attribute_text(published, "parentUUID", driver=driver)
+    if parent_uuid in uuids:
+        return uuids[parent_uuid]
+    name = text_in(published, "name")
+    for draw in objects_in(published, "consumesCounters"):
+        gpu = text_in(draw, "counterSet").removesuffix(COUNTER_SET_SUFFIX)
+        if gpu and name.startswith(f"{gpu}-"):
+            return gpu
+    if parent_uuid and PARTITION_INFIX in name:
+        return name.partition(PARTITION_INFIX)[0]
+    return ""
+
+
+def _attribute_text(published: JsonObject, name: str, *, driver: str) -> str:
+    """Return a text attribute; an unqualified name is in the driver's own domain."""
+    attributes = object_in(published, "attributes")
+    return text_in(attributes, name, "string") or text_in(attributes, f"{driver}/{name}", "string")
+
+
+def _memory_bytes(published: JsonObject, *, driver: str) -> int | None:
+    """Return capacity `memory` in bytes, rounded up; `None` if absent or not a quantity."""
+    capacity = object_in(published, "capacity")
+    memory = object_in(capacity, "memory") or object_in(capacity, f"{driver}/memory")
+    value = memory.get("value")
+    # The API server also takes a bare number for a quantity.
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return Quantity.parse(str(value)).units_rounded_up
+    except QuantityError:
+        return None

@@ -1,0 +1,215 @@
+"""Follow one kind of one cluster for one window: list if need be, then watch.
+
+A window begins at the stored cursor and ends by itself, so no task runs for ever and a
+worker can be stopped, replaced or killed at any moment: the next window goes on where the
+last transaction left off. It looks at least every `POLL_SECONDS` whether it must end.
+
+Events are gathered before they are written, since a transaction for each is several times
+slower. A batch is closed as soon as the stream pauses, so a single event is not held back;
+under load it closes after `BATCH_EVENTS` or `BATCH_SECONDS`.
+"""
+
+import time
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Final
+
+import structlog
+from django.utils import timezone
+
+from dra_console.allocator.model import JsonObject
+from dra_console.kube.client import Client, Listed
+from dra_console.kube.errors import ApiError, ExpiredError, ForbiddenError, NotFoundError
+from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_watch
+from dra_console.mirror.clusters import client_of
+from dra_console.mirror.models import Cursor
+from dra_console.sync.cursors import make_cursors
+from dra_console.sync.errors import NotOurTurnError
+from dra_console.sync.objects import ObjectKey
+from dra_console.sync.reading import text_in
+from dra_console.sync.reconcile import apply, sweep
+from dra_console.sync.window import Window
+
+log = structlog.get_logger()
+
+BATCH_EVENTS: Final = 200
+BATCH_SECONDS: Final = 0.2
+PAUSE_SECONDS: Final = 0.01
+"""A stream that is silent for this long has paused."""
+
+POLL_SECONDS: Final = 1.0
+SHORTEST_WATCH_SECONDS: Final = 5.0
+"""A server that ends watches sooner than this is not asked again at once."""
+
+ERROR_LENGTH: Final = 2000
+
+
+class Ended(Enum):
+    """Why a window ended."""
+
+    OVER = auto()
+    """Its time was up; the next may begin at once."""
+
+    CALLED_OFF = auto()
+    """The worker stops, somebody else follows the kind, or nobody should."""
+
+    FAILED = auto()
+    """The cursor's `error` says how; the next begins with the next beat."""
+
+
+def follow(window: Window) -> Ended:
+    """Mirror the window's kind until the window ends; failures are noted on the cursor."""
+    make_cursors(window.cluster)
+    try:
+        client = client_of(window.cluster)
+        while window.seconds_left > 0:
+            window.check()
+            _list_or_watch(window, client=client)
+    except NotOurTurnError as reason:
+        log.info("window called off", **_facts(window), reason=str(reason))
+        return Ended.CALLED_OFF
+    except ApiError as error:
+        log.warning("window failed", **_facts(window), reason=str(error))
+        with suppress(NotOurTurnError):
+            _note_failure(window, error)
+        return Ended.FAILED
+    return Ended.OVER
+
+
+def list_all(window: Window, *, client: Client) -> None:
+    """Bring all rows in line with a full list, and the cursor to the list's version.
+
+    Pages are written as they come, the last one together with the sweep and the cursor. A
+    crash in between leaves no cursor, so the next window lists again.
+
+    Raises:
+        ExpiredError: the server forgot the list in its middle; list again.
+        NotOurTurnError: this window may write no more.
+
+    """
+    with window.writing() as cursor:
+        cursor.resource_version = ""
+    listed: set[ObjectKey] = set()
+    page: Listed | None = None
+    for following in client.pages(window.kind):
+        is_same = window.confirm_cluster(client)
+        if page is not None:
+            if not is_same:
+                raise NotOurTurnError("another cluster answered in the middle of a list")
+            with window.writing():
+                _apply_page(window, page)
+        page = following
+        listed |= {_key_of(subject) for subject in page.items}
+        window.check()
+    if page is None:
+        raise AssertionError("a list has at least one page")
+    with window.writing() as cursor:
+        _apply_page(window, page)
+        now = timezone.now()
+        sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now)
+        cursor.relists += cursor.listed_at is not None
+        cursor.listed_at = now
+        _note_contact(cursor, resource_version=page.resource_version)
+    log.info("listed", **_facts(window), objects=len(listed))
+
+
+def _list_or_watch(window: Window, *, client: Client) -> None:
+    cursor = Cursor.objects.get(cluster=window.cluster, plural=window.kind.plural)
+    try:
+        if cursor.resource_version:
+            _watch(window, client=client, resource_version=cursor.resource_version)
+        else:
+            list_all(window, client=client)
+    except ExpiredError as error:
+        log.info("version expired", **_facts(window), reason=str(error))
+        with window.writing() as expired:
+            expired.resource_version = ""
+
+
+def _watch(window: Window, *, client: Client, resource_version: str) -> None:
+    began_at = time.monotonic()
+    with open_watch(
+        client,
+        window.kind,
+        resource_version=resource_version,
+        window_seconds=max(1, round(window.seconds_left)),
+    ) as stream:
+        if not window.confirm_cluster(client):
+            return
+        with window.writing() as cursor:
+            _note_contact(cursor, resource_version=resource_version)
+        while not stream.at_end and window.seconds_left > 0:
+            window.check()
+            if events := _gather(stream):
+                _flush(window, events)
+    if window.seconds_left > 0 and time.monotonic() - began_at < SHORTEST_WATCH_SECONDS:
+        raise ApiError("the API server ended the watch as soon as it had begun")
+
+
+def _gather(stream: Watch) -> list[WatchEvent]:
+    """Return the next batch; empty if nothing came within `POLL_SECONDS`.
+
+    May exceed `BATCH_EVENTS` by what one read of the stream held.
+    """
+    events = stream.read(timeout_seconds=POLL_SECONDS)
+    closes_at = time.monotonic() + BATCH_SECONDS
+    while events and len(events) < BATCH_EVENTS and time.monotonic() < closes_at:
+        more = stream.read(timeout_seconds=PAUSE_SECONDS)
+        if not more:
+            break
+        events += more
+    return events
+
+
+def _flush(window: Window, events: list[WatchEvent]) -> None:
+    """Write a batch and its cursor in one transaction."""
+    present: dict[ObjectKey, JsonObject] = {}
+    gone: set[ObjectKey] = set()
+    for event in events:
+        key = _key_of(event.object)
+        if event.type is WatchEventType.DELETED:
+            present.pop(key, None)
+            gone.add(key)
+        elif event.type is not WatchEventType.BOOKMARK:
+            present[key] = event.object
+            gone.discard(key)
+    now = timezone.now()
+    with window.writing() as cursor:
+        if present or gone:
+            apply(
+                window.cluster, kind=window.kind, objects=present.values(), gone=gone, seen_at=now
+            )
+            cursor.last_event_at = now
+        _note_contact(cursor, resource_version=events[-1].resource_version)
+
+
+def _apply_page(window: Window, page: Listed) -> None:
+    apply(window.cluster, kind=window.kind, objects=page.items, seen_at=timezone.now())
+
+
+def _note_contact(cursor: Cursor, *, resource_version: str) -> None:
+    cursor.resource_version = resource_version
+    cursor.last_contact_at = timezone.now()
+    cursor.served = True
+    cursor.error = ""
+
+
+def _note_failure(window: Window, error: ApiError) -> None:
+    """Show the failure; a kind that is not served or not ours to read is listed anew later."""
+    with window.writing() as cursor:
+        cursor.error = str(error)[:ERROR_LENGTH]
+        if error.status:
+            cursor.last_contact_at = timezone.now()
+        if isinstance(error, ForbiddenError | NotFoundError):
+            cursor.served = False
+            cursor.resource_version = ""
+
+
+def _key_of(subject: JsonObject) -> ObjectKey:
+    return ObjectKey(
+        text_in(subject, "metadata", "namespace"), text_in(subject, "metadata", "name")
+    )
+
+
+def _facts(window: Window) -> dict[str, str]:
+    return {"cluster": window.cluster.name, "plural": window.kind.plural}

@@ -1,0 +1,47 @@
+"""Why no device of a pool can be allocated. Pure; the rules are dra-semantics.md 3.2 and 3.4."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from dra_console.allocator.decode import decode_slice
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import JsonObject, ResourceSlice
+
+
+def pool_problem(newest: Sequence[JsonObject]) -> str:
+    """Name the first problem of a pool's newest slices; empty if there is none."""
+    decoded: list[ResourceSlice] = []
+    for published in newest:
+        try:
+            decoded.append(decode_slice(published))
+        except DecodeError as error:
+            return f"a slice cannot be read: {error}"
+    return next(_problems(decoded), "")
+
+
+def _problems(slices: Sequence[ResourceSlice]) -> Iterator[str]:
+    counts = sorted({each.resource_slice_count for each in slices})
+    if len(counts) > 1:
+        yield f"its slices disagree on resourceSliceCount: {', '.join(map(str, counts))}"
+    elif len(slices) != counts[0]:
+        generation = slices[0].generation
+        yield f"{len(slices)} of {counts[0]} slices of generation {generation} seen"
+    if twice := _twice(device.name for each in slices for device in each.devices):
+        yield f"device name occurs more than once: {twice}"
+    if twice := _twice(counters.name for each in slices for counters in each.shared_counters):
+        yield f"counter set occurs more than once: {twice}"
+    yield from _dangling_draws(slices)
+
+
+def _twice(names: Iterable[str]) -> str:
+    return ", ".join(sorted(name for name, count in Counter(names).items() if count > 1))
+
+
+def _dangling_draws(slices: Sequence[ResourceSlice]) -> Iterator[str]:
+    declared = {counters.name: counters for each in slices for counters in each.shared_counters}
+    for device in (device for each in slices for device in each.devices):
+        for draw in device.consumes_counters:
+            if draw.name not in declared:
+                yield f"device {device.name}: counter set {draw.name} is not in the pool"
+            elif missing := sorted(set(draw.counters) - set(declared[draw.name].counters)):
+                yield f"device {device.name}: counter {draw.name}/{missing[0]} is not in the pool"

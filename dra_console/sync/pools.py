@@ -1,0 +1,166 @@
+"""Fold the slices of each pool into its Pool row and its Device rows.
+
+Run for every pool that a batch touched. A pool is derived from all of its slices and from
+nothing else, so the same slices give the same rows, whichever way they came.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from django.db.models import Q
+
+from dra_console.allocator.model import JsonObject
+from dra_console.allocator.versions import device_as_v1
+from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
+from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
+from dra_console.sync.pool_problems import pool_problem
+from dra_console.sync.reading import objects_in, text_in
+
+POOL_COLUMNS: Final = ("node_name", "generation", "slices_seen", "slices_expected", "problem")
+DEVICE_COLUMNS: Final = (
+    "driver",
+    "pool",
+    "node_name",
+    "position",
+    "product_name",
+    "parent",
+    "memory_bytes",
+    "attributes",
+    "capacity",
+    "consumes_counters",
+    "taints",
+)
+GREATEST_COUNT: Final = 2**31 - 1
+"""What the column for a count of slices can hold; the API allows more."""
+
+
+class PoolKey(NamedTuple):
+    """A pool's name is unique for its driver only."""
+
+    driver: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    pool: Pool
+    devices: list[Device]
+
+
+def fold_pools(cluster: Cluster, *, keys: Collection[PoolKey]) -> None:
+    """Bring the Pool and Device rows of these pools in line with their slices."""
+    if not keys:
+        return
+    slices = [
+        row
+        for row in ResourceSlice.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
+        if PoolKey(row.driver, row.pool) in keys
+    ]
+    slices.sort(key=lambda row: (row.driver, row.pool, row.name))
+    folded = [
+        _fold(list(group))
+        for _, group in groupby(slices, key=lambda row: PoolKey(row.driver, row.pool))
+    ]
+    _write_devices(cluster, keys=keys, devices=[row for each in folded for row in each.devices])
+    _write_pools(cluster, keys=keys, pools=[each.pool for each in folded])
+
+
+def newest(slices: Iterable[ResourceSlice]) -> list[ResourceSlice]:
+    """Return the slices of the newest generation; older ones must not be used (KEP-4381)."""
+    slices = list(slices)
+    generation = max(row.pool_generation for row in slices)
+    return [row for row in slices if row.pool_generation == generation]
+
+
+def _fold(slices: Sequence[ResourceSlice]) -> _Folded:
+    used = newest(slices)
+    first = used[0]
+    published = {row.pk: [device_as_v1(each) for each in _published_by(row)] for row in used}
+    uuids = names_by_uuid(
+        [device for devices in published.values() for device in devices], driver=first.driver
+    )
+    devices = [
+        _device_row(row, device_facts(each, position=position, driver=row.driver, uuids=uuids))
+        for row in used
+        for position, each in enumerate(_each_name_once(published[row.pk]))
+    ]
+    node_names = {row.node_name for row in used}
+    pool = Pool(
+        cluster_id=first.cluster_id,
+        driver=first.driver,
+        name=first.pool,
+        node_name=first.node_name if len(node_names) == 1 else "",
+        generation=first.pool_generation,
+        slices_seen=len(used),
+        slices_expected=min(max(first.pool_slice_count, 0), GREATEST_COUNT),
+        problem=pool_problem([row.raw for row in used]),
+    )
+    return _Folded(pool, devices)
+
+
+def _published_by(row: ResourceSlice) -> list[JsonObject]:
+    return objects_in(row.raw, "spec", "devices")
+
+
+def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
+    # The API server refuses a name that occurs twice in one slice; a row per name is all
+    # that can be kept if one does get here, and the pool's problem tells of it.
+    return list({text_in(device, "name"): device for device in reversed(published)}.values())[::-1]
+
+
+def _device_row(row: ResourceSlice, facts: DeviceFacts) -> Device:
+    columns = asdict(facts) | {"node_name": facts.node_name or row.node_name}
+    return Device(cluster_id=row.cluster_id, slice=row, driver=row.driver, pool=row.pool, **columns)
+
+
+def _write_pools(cluster: Cluster, *, keys: Collection[PoolKey], pools: Sequence[Pool]) -> None:
+    kept = {PoolKey(row.driver, row.name) for row in pools}
+    gone = [
+        row.pk
+        for row in Pool.objects.filter(_of_pools(cluster, keys, pool_field="name"))
+        if (key := PoolKey(row.driver, row.name)) in keys and key not in kept
+    ]
+    Pool.objects.filter(pk__in=gone).delete()
+    Pool.objects.bulk_create(
+        pools,
+        update_conflicts=True,
+        unique_fields=("cluster", "driver", "name"),
+        update_fields=POOL_COLUMNS,
+    )
+
+
+def _write_devices(
+    cluster: Cluster, *, keys: Collection[PoolKey], devices: Sequence[Device]
+) -> None:
+    stored = {
+        (row.slice_id, row.name): row
+        for row in Device.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
+        if PoolKey(row.driver, row.pool) in keys
+    }
+    wanted = {(row.slice_id, row.name): row for row in devices}
+    Device.objects.filter(
+        pk__in=[row.pk for identity, row in stored.items() if identity not in wanted]
+    ).delete()
+    Device.objects.bulk_create(
+        [row for identity, row in wanted.items() if not _is_same(row, stored.get(identity))],
+        update_conflicts=True,
+        unique_fields=("slice", "name"),
+        update_fields=DEVICE_COLUMNS,
+    )
+
+
+def _is_same(wanted: Device, stored: Device | None) -> bool:
+    return stored is not None and all(
+        getattr(wanted, column) == getattr(stored, column) for column in DEVICE_COLUMNS
+    )
+
+
+def _of_pools(cluster: Cluster, keys: Collection[PoolKey], *, pool_field: str) -> Q:
+    """Select a little too much where two drivers share a pool name; callers look again."""
+    return Q(
+        cluster=cluster,
+        driver__in={key.driver for key in keys},
+        **{f"{pool_field}__in": {key.name for key in keys}},
+    )

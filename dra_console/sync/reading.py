@@ -1,0 +1,68 @@
+"""Read fields of an API object, whatever shape it has.
+
+The API server has validated what it stores, and the mirror holds each object whole, so a
+field of an unexpected shape is read as absent here: it must neither stop the stream nor
+keep the object's other fields from being seen. Whether an object makes sense is decided
+strictly, with field paths, by `allocator.decode`; what that refuses about slices is shown
+as their pool's problem.
+"""
+
+from datetime import UTC, datetime
+
+from django.utils.dateparse import parse_datetime
+
+from dra_console.allocator.model import Json, JsonObject
+
+
+def text_in(parent: Json, *path: str) -> str:
+    """Return the text at `path`, or the empty text."""
+    value = _value_in(parent, path)
+    return value if isinstance(value, str) else ""
+
+
+def integer_in(parent: Json, *path: str) -> int | None:
+    """Return the whole number at `path`, or `None`."""
+    value = _value_in(parent, path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def flag_in(parent: Json, *path: str) -> bool:
+    """Tell whether there is a true at `path`."""
+    return _value_in(parent, path) is True
+
+
+def object_in(parent: Json, *path: str) -> JsonObject:
+    """Return the object at `path`, or an empty one."""
+    value = _value_in(parent, path)
+    return value if isinstance(value, dict) else {}
+
+
+def objects_in(parent: Json, *path: str) -> list[JsonObject]:
+    """Return the objects in the list at `path`."""
+    value = _value_in(parent, path)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def texts_in(parent: Json, *path: str) -> list[str]:
+    """Return the texts in the list at `path`."""
+    value = _value_in(parent, path)
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+
+
+def time_in(parent: Json, *path: str) -> datetime | None:
+    """Return the time at `path` (RFC 3339), or `None`."""
+    try:
+        time = parse_datetime(text_in(parent, *path))
+    except ValueError:
+        return None
+    if time is None or time.tzinfo is not None:
+        return time
+    return time.replace(tzinfo=UTC)
+
+
+def _value_in(parent: Json, path: tuple[str, ...]) -> Json:
+    for key in path:
+        if not isinstance(parent, dict):
+            return None
+        parent = parent.get(key)
+    return parent

@@ -1,0 +1,240 @@
+"""Make the mirror's rows say what the API server said: the only writer of mirrored rows.
+
+`apply` takes objects as they are now and objects that are gone, `sweep` removes what a full
+list lacks. Both run inside the caller's transaction, which also moves the cursor. What is
+derived from the rows (pools, devices, assignments, history) follows in the same
+transaction, so no reader ever sees one without the other.
+
+Rows are found by namespace and name, the identity that the API server keeps unique at any
+moment; a UID that differs under a known name is another object, and the old one is gone.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+import structlog
+
+from dra_console.allocator.model import JsonObject
+from dra_console.kube.kinds import Kind
+from dra_console.mirror.models import Cluster, Device, Pod, ResourceClaim, ResourceSlice
+from dra_console.mirror.models.cluster import MirroredObject
+from dra_console.sync import history
+from dra_console.sync.announce import announce
+from dra_console.sync.assignments import follow_allocations
+from dra_console.sync.changes import RowChange, changes_of
+from dra_console.sync.claims import complete_claims, name_templates
+from dra_console.sync.errors import NoIdentityError
+from dra_console.sync.mirrored import MIRRORED, Mirrored
+from dra_console.sync.objects import Metadata, ObjectKey, metadata_of, storable
+from dra_console.sync.pools import PoolKey, fold_pools
+
+log = structlog.get_logger()
+
+SWEEP_ROWS: Final = 500
+"""Removed at a time, to bound memory and the number of SQL parameters."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The last word on each name; no name is in both."""
+
+    present: dict[ObjectKey, tuple[Metadata, JsonObject]] = field(default_factory=dict)
+
+    absent: set[ObjectKey] = field(default_factory=set)
+
+
+def apply(
+    cluster: Cluster,
+    *,
+    kind: Kind,
+    objects: Iterable[JsonObject],
+    gone: Iterable[ObjectKey] = (),
+    seen_at: datetime,
+) -> None:
+    """Bring the rows of `kind` in line with objects that are there and names that are free.
+
+    Of several objects under one name the last counts. Objects that are mirrored in this
+    version already cost no write.
+    """
+    mirrored = MIRRORED[kind.plural]
+    batch = _batch(mirrored, objects=objects, gone=gone)
+    stored = _stored_and_outdated(cluster, mirrored, batch=batch)
+    changes = _remove(mirrored, [row for key, row in stored.items() if key in batch.absent])
+    changes += _put(cluster, mirrored, present=batch.present, stored=stored, seen_at=seen_at)
+    _derive(cluster, kind=kind, changes=changes, seen_at=seen_at)
+
+
+def sweep(
+    cluster: Cluster, *, kind: Kind, listed: AbstractSet[ObjectKey], seen_at: datetime
+) -> None:
+    """Remove the rows of `kind` that a full list did not hold."""
+    mirrored = MIRRORED[kind.plural]
+    rows = mirrored.rows(cluster)
+    lost = iter(
+        [
+            pk
+            for pk, namespace, name in rows.values_list("pk", "namespace", "name")
+            if ObjectKey(namespace, name) not in listed
+        ]
+    )
+    while pks := list(islice(lost, SWEEP_ROWS)):
+        changes = _remove(mirrored, list(rows.filter(pk__in=pks)))
+        _derive(cluster, kind=kind, changes=changes, seen_at=seen_at)
+        log.info("rows swept", cluster=cluster.name, plural=kind.plural, rows=len(pks))
+
+
+def _batch(
+    mirrored: Mirrored, *, objects: Iterable[JsonObject], gone: Iterable[ObjectKey]
+) -> _Batch:
+    batch = _Batch(absent=set(gone))
+    for subject in objects:
+        if (metadata := _identified(subject, kind=mirrored.kind)) is None:
+            continue
+        if mirrored.concerns_us(subject):
+            batch.present[metadata.key] = (metadata, subject)
+            batch.absent.discard(metadata.key)
+        else:
+            batch.absent.add(metadata.key)
+            batch.present.pop(metadata.key, None)
+    return batch
+
+
+def _identified(subject: JsonObject, *, kind: Kind) -> Metadata | None:
+    try:
+        return metadata_of(subject)
+    except NoIdentityError as error:
+        log.warning("object not mirrored", plural=kind.plural, reason=str(error))
+        return None
+
+
+def _stored_and_outdated(
+    cluster: Cluster, mirrored: Mirrored, *, batch: _Batch
+) -> dict[ObjectKey, MirroredObject]:
+    """Return the rows that the batch replaces or removes; drop what is mirrored already.
+
+    Two queries, so that a relist in which little changed reads few whole objects.
+    """
+    keys = {*batch.present, *batch.absent}
+    rows = mirrored.rows(cluster).filter(name__in={key.name for key in keys})
+    outdated = []
+    for pk, namespace, name, uid, version in rows.values_list(
+        "pk", "namespace", "name", "uid", "resource_version"
+    ):
+        key = ObjectKey(namespace, name)
+        if key in batch.present:
+            metadata, _ = batch.present[key]
+            if (uid, version) == (metadata.uid, metadata.resource_version):
+                del batch.present[key]
+            else:
+                outdated.append(pk)
+        elif key in batch.absent:
+            outdated.append(pk)
+    return {
+        ObjectKey(row.namespace, row.name): row
+        for row in mirrored.rows(cluster).filter(pk__in=outdated)
+    }
+
+
+def _remove(mirrored: Mirrored, rows: Sequence[MirroredObject]) -> list[RowChange[MirroredObject]]:
+    if not rows:
+        return []
+    pks = [row.pk for row in rows]
+    if mirrored.model is ResourceSlice:
+        # Spares Django to load each device before it goes.
+        Device.objects.filter(slice_id__in=pks).delete()
+    mirrored.model._default_manager.filter(pk__in=pks).delete()  # noqa: SLF001 - Django's documented name
+    return [RowChange(before=row, after=None) for row in rows]
+
+
+def _put(
+    cluster: Cluster,
+    mirrored: Mirrored,
+    *,
+    present: Mapping[ObjectKey, tuple[Metadata, JsonObject]],
+    stored: Mapping[ObjectKey, MirroredObject],
+    seen_at: datetime,
+) -> list[RowChange[MirroredObject]]:
+    if not present:
+        return []
+    rows = [
+        _row(cluster, mirrored, metadata, subject, seen_at=seen_at)
+        for _, (metadata, subject) in sorted(present.items(), key=lambda item: item[0])
+    ]
+    before = {row.uid: row for row in stored.values()}
+    claims = [row for row in rows if isinstance(row, ResourceClaim)]
+    if claims:
+        complete_claims(
+            cluster,
+            claims,
+            before={uid: row for uid, row in before.items() if isinstance(row, ResourceClaim)},
+            seen_at=seen_at,
+        )
+    identity = ("cluster", "namespace", "name") if mirrored.kind.namespaced else ("cluster", "name")
+    columns = {each.name for each in mirrored.model._meta.fields} - {"id", *identity}  # noqa: SLF001 - Django's documented name
+    mirrored.model._default_manager.bulk_create(  # noqa: SLF001 - Django's documented name
+        rows, update_conflicts=True, unique_fields=identity, update_fields=columns
+    )
+    taken_over = [
+        row
+        for key, (metadata, _) in present.items()
+        if (row := stored.get(key)) is not None and row.uid != metadata.uid
+    ]
+    return [
+        *(RowChange(before=row, after=None) for row in taken_over),
+        *(RowChange(before=before.get(row.uid), after=row) for row in rows),
+    ]
+
+
+def _row(
+    cluster: Cluster,
+    mirrored: Mirrored,
+    metadata: Metadata,
+    subject: JsonObject,
+    *,
+    seen_at: datetime,
+) -> MirroredObject:
+    raw = storable(subject)
+    return mirrored.model(
+        cluster=cluster,
+        namespace=metadata.key.namespace,
+        name=metadata.key.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+        created_at=metadata.created_at or seen_at,
+        deletion_requested_at=metadata.deletion_requested_at,
+        raw=raw,
+        **mirrored.columns_of(raw),
+    )
+
+
+def _derive(
+    cluster: Cluster,
+    *,
+    kind: Kind,
+    changes: Sequence[RowChange[MirroredObject]],
+    seen_at: datetime,
+) -> None:
+    if not changes:
+        return
+    fold_pools(cluster, keys=_pools_of(changes_of(ResourceSlice, changes)))
+    devices_moved = follow_allocations(
+        cluster, changes=changes_of(ResourceClaim, changes), seen_at=seen_at
+    )
+    name_templates(
+        cluster, pods=[each.after for each in changes_of(Pod, changes) if each.after is not None]
+    )
+    history.record(kind.plural, changes=changes, seen_at=seen_at)
+    announce(cluster, plural=kind.plural, changes=changes, devices_moved=devices_moved)
+
+
+def _pools_of(changes: Collection[RowChange[ResourceSlice]]) -> set[PoolKey]:
+    return {
+        PoolKey(row.driver, row.pool)
+        for change in changes
+        for row in (change.before, change.after)
+        if row is not None
+    }
