@@ -1,0 +1,111 @@
+"""Rules for pods, as far as the console and the simulated kubelets rely on them.
+
+Source: `dra-semantics.md` 1.12 and Kubernetes' pod validation.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from dra_console.allocator.model import JsonObject
+from dra_console.allocator.reading import Fields
+from dra_console.devcluster.errors import Cause
+from dra_console.devcluster.metadata import LABEL_LENGTH, LABEL_PATTERN
+
+MUTABLE_SPEC_FIELDS: Final = frozenset(
+    {"activeDeadlineSeconds", "schedulingGates", "terminationGracePeriodSeconds", "tolerations"}
+)
+CONTAINER_GROUPS: Final = ("initContainers", "containers")
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+
+
+def pod_causes(pod: Fields) -> Iterator[Cause]:
+    """Yield what is wrong with a new pod.
+
+    Raises:
+        DecodeError: a field is of another type than the API declares.
+
+    """
+    spec = pod.child("spec")
+    if spec is None or not spec.has("containers"):
+        yield Cause("spec.containers", "FieldValueRequired", "Required value")
+        return
+    policy = spec.text("restartPolicy")
+    if policy not in RESTART_POLICIES:
+        choices = ", ".join(f'"{choice}"' for choice in RESTART_POLICIES)
+        message = f'Unsupported value: "{policy}": supported values: {choices}'
+        yield Cause("spec.restartPolicy", "FieldValueNotSupported", message)
+    claim_names: set[str] = set()
+    for claim in spec.children("resourceClaims"):
+        yield from _claim_causes(claim, known=claim_names)
+        claim_names.add(claim.text("name"))
+    container_names: set[str] = set()
+    for group in CONTAINER_GROUPS:
+        for container in spec.children(group):
+            yield from _name_causes(container, known=container_names)
+            container_names.add(container.text("name"))
+            if not container.text("image"):
+                yield Cause(container.path_of("image"), "FieldValueRequired", "Required value")
+            yield from _reference_causes(container, claim_names=claim_names)
+
+
+def pod_change_causes(pod: JsonObject, *, old: JsonObject) -> Iterator[Cause]:
+    """Yield what an update changes although it may not."""
+    if _fixed_part(pod) != _fixed_part(old):
+        message = (
+            "Forbidden: pod updates may not change fields other than"
+            " `spec.containers[*].image`,`spec.initContainers[*].image`,"
+            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing"
+            " tolerations),`spec.terminationGracePeriodSeconds`"
+        )
+        yield Cause("spec", "FieldValueForbidden", message)
+
+
+def _claim_causes(claim: Fields, *, known: set[str]) -> Iterator[Cause]:
+    yield from _name_causes(claim, known=known)
+    sources = [
+        field
+        for field in ("resourceClaimName", "resourceClaimTemplateName")
+        if claim.optional_text(field) is not None
+    ]
+    if len(sources) != 1:
+        found = "at most one may be specified" if sources else "must specify one of"
+        message = f"Invalid value: {found}: `resourceClaimName`, `resourceClaimTemplateName`"
+        yield Cause(claim.path, "FieldValueInvalid", message)
+
+
+def _name_causes(named: Fields, *, known: set[str]) -> Iterator[Cause]:
+    name, path = named.text("name"), named.path_of("name")
+    if not name:
+        yield Cause(path, "FieldValueRequired", "Required value")
+    elif not LABEL_PATTERN.fullmatch(name) or len(name) > LABEL_LENGTH:
+        message = f'Invalid value: "{name}": a lowercase RFC 1123 label is expected'
+        yield Cause(path, "FieldValueInvalid", message)
+    elif name in known:
+        yield Cause(path, "FieldValueDuplicate", f'Duplicate value: "{name}"')
+
+
+def _reference_causes(container: Fields, *, claim_names: set[str]) -> Iterator[Cause]:
+    resources = container.child("resources")
+    for claim in resources.children("claims") if resources else ():
+        name = claim.text("name")
+        if not name:
+            yield Cause(claim.path_of("name"), "FieldValueRequired", "Required value")
+        elif name not in claim_names:
+            yield Cause(claim.path_of("name"), "FieldValueNotFound", f'Not found: "{name}"')
+
+
+def _fixed_part(pod: JsonObject) -> JsonObject:
+    spec = pod.get("spec")
+    if not isinstance(spec, dict):
+        return {}
+    fixed = {key: value for key, value in spec.items() if key not in MUTABLE_SPEC_FIELDS}
+    for group in CONTAINER_GROUPS:
+        containers = spec.get(group)
+        if isinstance(containers, list):
+            fixed[group] = [
+                {key: value for key, value in container.items() if key != "image"}
+                if isinstance(container, dict)
+                else container
+                for container in containers
+            ]
+    return fixed
