@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from django.db.models import Q
 
-from dra_console.allocator import model
+from dra_console.allocator import inventory
 from dra_console.allocator.decode import decode_taint_rule
 from dra_console.allocator.quantity import Quantity
 from dra_console.mirror.models import (
@@ -43,7 +43,7 @@ class DeviceRows:
     nodes: Mapping[str, Node]
     """By name, without `raw`."""
 
-    taint_rules: tuple[model.DeviceTaintRule, ...]
+    taint_rules: tuple[inventory.DeviceTaintRule, ...]
 
 
 def read_rows(cluster: Cluster, *, pool: PoolKey | None = None) -> DeviceRows:

@@ -28,12 +28,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from dra_console.allocator.inventory import DeviceId
+from dra_console.allocator.taints import BLOCKING_EFFECTS, taints_from
 from dra_console.mirror.device_rows import DeviceKey, DeviceRows, PoolKey, read_rows
 from dra_console.mirror.models import Cluster, Device
 from dra_console.mirror.partitions import Shortage, budget_of, draws_of, side_by_side
-
-EFFECTS_THAT_KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
-"""Any other effect, `None` and those of later releases, only informs."""
 
 
 class State(StrEnum):
@@ -82,7 +81,7 @@ class Taint:
     @property
     def keeps_off(self) -> bool:
         """Tell whether it keeps claims off that do not tolerate it."""
-        return self.effect in EFFECTS_THAT_KEEP_OFF
+        return self.effect in BLOCKING_EFFECTS
 
     def __str__(self) -> str:
         value = f"={self.value}" if self.value else ""
@@ -249,10 +248,7 @@ def _taints(device: Device, rows: DeviceRows) -> tuple[Taint, ...]:
             rule=rule.name,
         )
         for rule in rows.taint_rules
-        if not rule.selects_by_withdrawn_fields
-        and rule.driver in {None, device.driver}
-        and rule.pool in {None, device.pool}
-        and rule.device in {None, device.name}
+        if taints_from([rule], device_id=DeviceId(*_key(device)))
     ]
     return (*published, *by_rules)
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from dra_console.access import tokens
 from dra_console.access.models import Profile, Scope
 
-TOKEN_NAME = "command line"
+UNNAMED = "command line"
 
 
 class Command(BaseCommand):
@@ -49,9 +49,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--token",
             nargs="?",
-            const=TOKEN_NAME,
+            const=UNNAMED,
             metavar="NAME",
-            help=f"issue a REST token of this name ({TOKEN_NAME})",
+            help=f"issue a REST token of this name ({UNNAMED})",
         )
         parser.add_argument(
             "--scope",

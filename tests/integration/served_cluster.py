@@ -1,0 +1,102 @@
+"""A devcluster inside the test's process, with grants that a test may change while it runs."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dra_console.devcluster.authn import Identity
+from dra_console.devcluster.authz import EVERY, Attributes, Grant, Policy
+from dra_console.devcluster.cluster import Cluster as EmbeddedCluster
+from dra_console.devcluster.http import Api
+from dra_console.devcluster.kubeconfig import write_kubeconfig
+from dra_console.devcluster.server import LOOPBACK, listen, serve
+from dra_console.devcluster.store import Store
+from dra_console.devcluster.tokens import Signer
+from dra_console.kube.client import Client
+from dra_console.mirror.models import Cluster
+
+EVERYTHING = frozenset({EVERY})
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeablePolicy(Policy):
+    """A policy whose grants come and go, and that counts how often it was asked for a user."""
+
+    changing: list[Grant] = field(default_factory=list)
+    asked: list[tuple[str, Attributes]] = field(default_factory=list)
+
+    def allows(self, identity: Identity, attributes: Attributes) -> bool:
+        self.asked.append((identity.username, attributes))
+        return Policy(tuple(self.changing)).allows(identity, attributes)
+
+    def grants_of(self, identity: Identity) -> tuple[Grant, ...]:
+        return Policy(tuple(self.changing)).grants_of(identity)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedCluster:
+    """One API server, what it allows, and where its kubeconfig is."""
+
+    kubeconfig: Path
+    policy: ChangeablePolicy
+
+    @property
+    def client(self) -> Client:
+        """Connect as the administrator, as the console itself does."""
+        return Client.from_kubeconfig(str(self.kubeconfig))
+
+    def grant(
+        self,
+        subject: str,
+        *resources: str,
+        verbs: frozenset[str] = EVERYTHING,
+        namespaces: frozenset[str] | None = None,
+    ) -> None:
+        """Allow a user, or `group:<name>`, to use verbs on resources."""
+        self.policy.changing.append(
+            Grant(
+                subjects=frozenset({subject}),
+                verbs=verbs,
+                resources=frozenset(resources),
+                namespaces=namespaces,
+            )
+        )
+
+    def withdraw_everything(self) -> None:
+        """Take every grant back."""
+        self.policy.changing.clear()
+
+    def times_asked(self, username: str) -> int:
+        """Count how often rights of this user were looked up."""
+        return sum(1 for name, _ in self.policy.asked if name == username)
+
+    def as_row(self) -> Cluster:
+        """Register the cluster with the console."""
+        return Cluster.objects.create(name="served", kubeconfig=str(self.kubeconfig))
+
+
+@contextmanager
+def served_cluster(directory: Path) -> Iterator[ServedCluster]:
+    """Serve an empty cluster on a free port until the block ends."""
+    policy = ChangeablePolicy()
+    listener = listen(0)
+    kubeconfig = directory / "kubeconfig"
+    write_kubeconfig(kubeconfig, url=f"http://{LOOPBACK}:{listener.getsockname()[1]}")
+    loop = asyncio.new_event_loop()
+    stopping = asyncio.Event()
+    store = Store(directory / "cluster.db")
+    api = Api(EmbeddedCluster(store, policy, Signer.from_directory(directory)), stopping=stopping)
+    server = threading.Thread(
+        target=loop.run_until_complete, args=(serve(api, listener, stopping=stopping),)
+    )
+    server.start()
+    try:
+        yield ServedCluster(kubeconfig, policy)
+    finally:
+        loop.call_soon_threadsafe(stopping.set)
+        server.join(timeout=10)
+        loop.close()
+        store.close()
