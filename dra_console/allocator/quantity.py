@@ -104,6 +104,9 @@ class Quantity:
         whole = -(-abs(self.nanos) // NANO)
         return -whole if self.nanos < 0 else whole
 
+    def __bool__(self) -> bool:
+        return self.nanos != 0
+
     def __add__(self, other: "Quantity") -> "Quantity":
         return Quantity(self.nanos + other.nanos, self.family)
 
