@@ -90,7 +90,7 @@ def budget_of(published: Draws, *, draws: Iterable[Draws], held: Iterable[Draws]
     spent: dict[Counter, Quantity] = {}
     for device_draws in held:
         for counter, amount in device_draws.items():
-            spent[counter] = spent.get(counter, NOTHING) + amount
+            _add(spent, counter, amount)
     return Budget(total={**assumed, **published}, held=spent)
 
 
@@ -105,7 +105,7 @@ def side_by_side(budget: Budget, *, options: Mapping[int, Draws]) -> set[int]:
         if Budget(budget.total, spent).shortage(draws) is None:
             picked.add(key)
             for counter, amount in draws.items():
-                spent[counter] = spent.get(counter, NOTHING) + amount
+                _add(spent, counter, amount)
     return picked
 
 
@@ -129,5 +129,10 @@ def _amounts(entries: Json, *, set_name: str) -> dict[Counter, Quantity]:
         for counter, amount in counters.items() if isinstance(counters, dict) else ():
             if isinstance(amount, dict):
                 key = (str(entry.get(set_name)), counter)
-                amounts[key] = amounts.get(key, NOTHING) + Quantity.parse(str(amount.get("value")))
+                _add(amounts, key, Quantity.parse(str(amount.get("value"))))
     return amounts
+
+
+def _add(sums: dict[Counter, Quantity], counter: Counter, amount: Quantity) -> None:
+    # A sum is printed like its first term (`5Gi`), so it does not begin with a bare zero.
+    sums[counter] = sums[counter] + amount if counter in sums else amount

@@ -4,6 +4,8 @@ State what the test is about, leave the rest. Defaults fit together: `a_device` 
 on `a_node` matches `a_class`, which `a_claim` asks for.
 """
 
+import hashlib
+
 from dra_console.allocator.model import Json, JsonObject
 
 DRIVER = "gpu.nvidia.com"
@@ -15,7 +17,7 @@ GROUP_VERSION = "resource.k8s.io/v1"
 
 def a_uid(name: str) -> str:
     """Make a stable UID-shaped text from a name."""
-    number = int.from_bytes(name.encode(), "big") % 16**12
+    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")
     return f"00000000-0000-4000-8000-{number:012x}"
 
 

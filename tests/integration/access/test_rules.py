@@ -102,7 +102,7 @@ def test_others_see_the_namespaces_where_they_may_list(served: ServedCluster) ->
 
     seen = rules.visible_namespaces(an_account("ana"), cluster, RESOURCE_CLAIMS)
 
-    assert seen == {"team-research"}
+    assert seen == frozenset({"team-research"})
 
 
 def test_a_new_namespace_is_asked_about_at_once(served: ServedCluster) -> None:
@@ -114,8 +114,8 @@ def test_a_new_namespace_is_asked_about_at_once(served: ServedCluster) -> None:
     a_namespace_row(cluster, "b")
     after = rules.visible_namespaces(ana, cluster, RESOURCE_CLAIMS)
 
-    assert before == {"a"}
-    assert after == {"a", "b"}
+    assert before == frozenset({"a"})
+    assert after == frozenset({"a", "b"})
     assert served.times_asked("ana") == 3
 
 
