@@ -39,6 +39,11 @@ def claim_topic(cluster_id: int, uid: str) -> str:
     return f"claim.{cluster_id}.{uid}"
 
 
+def telemetry_topic(cluster_id: int, node_name: str) -> str:
+    """Name the topic of the readings of one node's devices."""
+    return f"telemetry.{cluster_id}.{node_name}"
+
+
 def publish_on_commit(topic: str) -> None:
     """Send a topic's name to its subscribers once the current transaction is committed."""
     transaction.on_commit(lambda: publish(topic))

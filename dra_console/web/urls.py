@@ -3,11 +3,16 @@
 Each view module lists its own routes; adding a page is one import and one line here.
 """
 
-from django.urls import URLPattern, include, path
+from django.urls import include, path
 
 from dra_console.web import health, theme
+from dra_console.web.views import device, devices, nodes
 
-pages: list[URLPattern] = []
+pages = [
+    *devices.routes,
+    *device.routes,
+    *nodes.routes,
+]
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),

@@ -1,6 +1,7 @@
-"""How numbers and times are said: one spelling for pages, summaries and CSV alike.
+"""How numbers and times are said, in one spelling for all pages.
 
-Scripts that continue what the server wrote (`static/js/device-readings.js`) spell the same way.
+`static/js/device-readings.js` spells readings the same way, since it goes on where the server
+stopped.
 """
 
 import re
@@ -38,9 +39,26 @@ def _two_units(large: float, large_unit: str, small: float, small_unit: str) -> 
 
 
 def bytes_in_words(amount: int) -> str:
-    """Say an amount of memory in GiB, as `device-readings.js` does; whole ones without a point."""
+    """Say an amount of memory in GiB, with a digit after the point below ten."""
     gibibytes = amount / GIBIBYTE
-    return f"{gibibytes:.0f} GiB" if gibibytes == round(gibibytes) else f"{gibibytes:.1f} GiB"
+    return f"{gibibytes:.1f} GiB" if gibibytes < 10 else f"{gibibytes:.0f} GiB"  # noqa: PLR2004 - two digits either way
+
+
+def reading_in_words(name: str, value: int | None) -> str:
+    """Say a reading, named as telemetry names it; what a board does not report is no number."""
+    if value is None:
+        return "not reported"
+    match name:
+        case "memory_used_bytes" | "memory_total_bytes":
+            return bytes_in_words(value)
+        case "power_milliwatts":
+            return f"{value / 1000:.0f} W"
+        case "temperature_celsius":
+            return f"{value} °C"
+        case "sm_clock_megahertz":
+            return f"{value} MHz"
+        case _:
+            return f"{value} %"
 
 
 def counted(amount: int, singular: str, plural: str = "") -> str:

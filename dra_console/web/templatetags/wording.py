@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dra_console.web.wording import age_in_words, bytes_in_words
+from dra_console.web.wording import age_in_words, bytes_in_words, reading_in_words
 
 register = template.Library()
 
@@ -18,6 +18,12 @@ UNKNOWN = "not known"
 def as_bytes(amount: int | None) -> str:
     """Say an amount of memory."""
     return UNKNOWN if amount is None else bytes_in_words(amount)
+
+
+@register.filter
+def as_reading(value: int | None, name: str) -> str:
+    """Say one reading, named as telemetry names it."""
+    return reading_in_words(name, value)
 
 
 @register.filter

@@ -1,0 +1,58 @@
+"""What pages about a cluster share: which cluster, and what to say when there is none."""
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Concatenate, ParamSpec
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from dra_console.access import rules
+from dra_console.access.errors import RightsUnknownError
+from dra_console.kube.kinds import Kind
+from dra_console.mirror.clusters import current_cluster
+from dra_console.mirror.models import Cluster
+
+Rest = ParamSpec("Rest")
+
+
+def on_cluster(
+    view: Callable[Concatenate[HttpRequest, Cluster, Rest], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, Rest], HttpResponse]:
+    """Pass the current cluster to a view as its second argument.
+
+    Without a cluster the page says how to add one; where the API server cannot be asked for
+    rights it says so, since an empty page would look like a fact. Both answer 503.
+    """
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, /, *args: Rest.args, **kwargs: Rest.kwargs) -> HttpResponse:
+        try:
+            cluster = current_cluster()
+        except Cluster.DoesNotExist:
+            return render(request, "web/no_cluster.html", status=HTTPStatus.SERVICE_UNAVAILABLE)
+        try:
+            return view(request, cluster, *args, **kwargs)
+        except RightsUnknownError as error:
+            return render(
+                request,
+                "web/rights_unknown.html",
+                {"reason": str(error)},
+                status=HTTPStatus.SERVICE_UNAVAILABLE,
+            )
+
+    return wrapped
+
+
+def require_list(request: HttpRequest, cluster: Cluster, kind: Kind) -> None:
+    """Refuse whoever may not list a kind in the whole cluster.
+
+    Raises:
+        PermissionDenied: they may not.
+        RightsUnknownError: the API server could not be asked.
+
+    """
+    if not rules.may(request.user, cluster, "list", kind):
+        raise PermissionDenied(f"You may not list {kind.plural} in cluster {cluster.name}.")
