@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from nodeagent import __version__
-from nodeagent.claims.entry import NOTHING, Entry, State, entry_from_json, entry_to_json
+from nodeagent.claims.entry import Entry, State, entry_from_json, entry_to_json
 from nodeagent.claims.errors import CorruptCheckpointError
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
 
@@ -32,16 +32,16 @@ class Checkpoint:
     boot_id: str
     """The boot under which the entries were prepared; empty in files that had none."""
 
-    entries: Mapping[str, Entry] = field(default_factory=lambda: MappingProxyType({}))
+    entries: Mapping[str, Entry] = field(default_factory=dict)
     """By claim UID."""
 
-    unreadable: Mapping[str, Json] = NOTHING
+    unreadable: Mapping[str, Json] = field(default_factory=dict)
     """Entries that could not be decoded, by UID, as they stand in the file."""
 
     is_read_only: bool = False
     """A newer agent wrote the file: what is completed is answered, nothing is changed."""
 
-    unknown: Mapping[str, Json] = NOTHING
+    unknown: Mapping[str, Json] = field(default_factory=dict)
 
     def with_entry(self, entry: Entry) -> "Checkpoint":
         """Return a checkpoint with this entry in place of any of the same UID."""

@@ -13,8 +13,6 @@ from typing import Final
 
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
 
-NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
-
 
 class State(StrEnum):
     """How far a claim is; the words are the checkpoint's."""
@@ -80,7 +78,7 @@ class Entry:
 
     devices: tuple[PlannedDevice, ...] = ()
     error: str | None = None
-    unknown: Mapping[str, Json] = field(default=NOTHING)
+    unknown: Mapping[str, Json] = field(default_factory=dict)
     """Members that a newer agent wrote; kept and written back."""
 
     @property

@@ -41,6 +41,11 @@ class Servers:
             KubeletError: a socket cannot be bound; none is left behind.
 
         """
+        registry = self.paths.registration.parent
+        if not registry.is_dir():
+            raise KubeletError(
+                f"kubelet's registry directory {registry} is not there: is --kubelet-root right?"
+            )
         try:
             self._serve(self.paths.dra, self.dra, threads=DRA_THREADS)
             self._serve(self.paths.registration, (self.registration,), threads=REGISTRATION_THREADS)

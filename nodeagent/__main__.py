@@ -1,0 +1,73 @@
+"""`python -m nodeagent`, installed as `dra-nodeagent`."""
+
+import logging
+import os
+import signal
+import sys
+from types import FrameType
+
+import structlog
+
+from nodeagent.agent import Agent, read_boot_id
+from nodeagent.claims.errors import ClaimsError
+from nodeagent.config import Config, parse
+from nodeagent.devices.errors import DriverChangedError
+from nodeagent.kube.client import Client
+from nodeagent.kube.errors import CredentialsError
+from nodeagent.kubelet.errors import KubeletError
+
+EXPECTED = (ClaimsError, CredentialsError, DriverChangedError, KubeletError, OSError)
+"""What ends the agent with one line; the pod is restarted."""
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+log = structlog.get_logger()
+
+
+def main() -> None:
+    """Run one agent until it is told to stop; exit with 1 if it cannot go on."""
+    config = parse(sys.argv[1:])
+    _log_to_stderr(config.log_level)
+    try:
+        _run(config)
+    except EXPECTED as error:
+        log.critical("agent ended", reason=str(error))
+        status = 1
+    else:
+        status = 0
+    logging.shutdown()
+    # Threads that hang in the driver or in a watch must not keep a finished agent alive.
+    os._exit(status)
+
+
+def _run(config: Config) -> None:
+    if config.kubeconfig is None:
+        client = Client.in_cluster()
+    else:
+        client = Client.from_kubeconfig(config.kubeconfig)
+    agent = Agent(config, client=client, boot_id=read_boot_id())
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        agent.stop()
+
+    for number in SIGNALS:
+        signal.signal(number, stop)
+    agent.run()
+
+
+def _log_to_stderr(level: str) -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""One agent from start to stop: which part exists when, and on which thread it runs.
+
+The order of the start is the point (node-agent.md 0.3): what kubelet may ask about is in place
+before the registration socket makes it ask. The parts do not wait for one another afterwards;
+they share the last inventory, the last readings and the checkpoint's last state.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from nodeagent.cdi.edits import EditsSource, NvidiaEdits, SimulatedEdits
+from nodeagent.cdi.store import CdiStore
+from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.entry import State
+from nodeagent.claims.injection import Injection
+from nodeagent.claims.ledger import Ledger
+from nodeagent.claims.lock import locked
+from nodeagent.claims.preparer import Preparer
+from nodeagent.claims.recovery import recover
+from nodeagent.config import Config
+from nodeagent.devices.model import GpuReader, Inventory
+from nodeagent.devices.nvml import NvmlGpus
+from nodeagent.devices.simulated import SimulatedGpus
+from nodeagent.keeper import Keeper
+from nodeagent.kube.client import Client
+from nodeagent.kube.errors import KubeError
+from nodeagent.kube.events import checkpoint_corrupted
+from nodeagent.kube.resources import Resources
+from nodeagent.kubelet.plugin import Plugin
+from nodeagent.kubelet.registration import Registration
+from nodeagent.kubelet.server import Servers
+from nodeagent.kubelet.sockets import SocketPaths
+from nodeagent.publish.publisher import Publisher
+from nodeagent.telemetry.link import Link
+from nodeagent.telemetry.messages import Identity
+from nodeagent.telemetry.outbox import Outbox
+from nodeagent.telemetry.sampler import Sampler
+
+log = structlog.get_logger()
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+PLUGIN_DIRECTORY_MODE: Final = 0o750
+CDI_DIRECTORY_MODE: Final = 0o755
+PREDECESSOR_SECONDS: Final = 45
+"""How long a predecessor may take to finish its running calls."""
+
+FIRST_LOOK_SECONDS: Final = 20
+"""How long the start waits for the GPUs; a driver that hangs must not keep claims waiting."""
+
+PARALLEL_READS: Final = 8
+JOIN_SECONDS: Final = 5
+
+
+class Agent:
+    """The parts of one agent, made but not started."""
+
+    def __init__(self, config: Config, *, client: Client, boot_id: str) -> None:
+        """Make the agent's directories and parts.
+
+        Raises:
+            KubeletError: a socket path is too long.
+            OSError: a directory cannot be made.
+
+        """
+        self._config = config
+        pool = config.node_name
+        config.plugin_directory.mkdir(mode=PLUGIN_DIRECTORY_MODE, parents=True, exist_ok=True)
+        config.cdi_directory.mkdir(mode=CDI_DIRECTORY_MODE, parents=True, exist_ok=True)
+        paths = SocketPaths.under(
+            registry_directory=config.registry_directory,
+            plugin_directory=config.plugin_directory,
+            driver=config.driver,
+        )
+        self._resources = Resources(client, driver=config.driver, node_name=config.node_name)
+        self._ledger = Ledger(config.plugin_directory, boot_id=boot_id)
+        self._publisher = Publisher(
+            self._resources, driver=config.driver, node_name=config.node_name, pool=pool
+        )
+        self._outbox = Outbox()
+        reader = self._reader()
+        self._sampler = Sampler(
+            reader, on_inventory=self._publisher.offer, on_sample=self._outbox.offer
+        )
+        self._injection = Injection(CdiStore(config.cdi_directory, config.driver), self._edits())
+        abandonment = Abandonment(self._resources, self._sampler.readings)
+        preparer = Preparer(
+            ledger=self._ledger,
+            injection=self._injection,
+            reader=self._resources,
+            read_pool=ThreadPoolExecutor(PARALLEL_READS, thread_name_prefix="claim-read"),
+            inventory=self._sampler.inventory,
+            is_abandoned=abandonment.is_abandoned,
+            driver=config.driver,
+            pool=pool,
+        )
+        registration = Registration(
+            config.driver, endpoint=str(paths.dra), on_registered=self._publisher.check_now
+        )
+        self._servers = Servers(paths, registration.handler(), Plugin(preparer).handlers())
+        self._keeper = Keeper(preparer, abandonment=abandonment, registration=registration)
+        self._link = self._link_to_console(
+            Identity(
+                node_name=config.node_name,
+                driver=config.driver,
+                pool=pool,
+                source=reader.source,
+                boot_id=boot_id,
+            )
+        )
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        """Serve until `stop` is called.
+
+        Raises:
+            LockTimeoutError: another agent serves this driver on this node.
+            KubeletError: the sockets cannot be bound.
+            Exception: a part that the agent cannot do without has failed.
+
+        """
+        lock = self._config.plugin_directory / "agent.lock"
+        with locked(lock, within_seconds=PREDECESSOR_SECONDS):
+            try:
+                self._start()
+                self._stopping.wait()
+            finally:
+                self._end()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Have `run` return; callable from a signal handler."""
+        self._stopping.set()
+
+    def _start(self) -> None:
+        self._ledger.on_change(self._outbox.note_claims)
+        self._begin("sampler", self._sampler.run)
+        if not self._sampler.has_looked.wait(FIRST_LOOK_SECONDS):
+            log.warning("gpus not found yet", seconds=FIRST_LOOK_SECONDS)
+        inventory = self._sampler.inventory()
+        self._recover(inventory)
+        self._keeper.repair(inventory)
+        self._servers.start()
+        self._begin("slices-follow", self._publisher.follow)
+        self._begin("slices-write", self._publisher.write)
+        self._begin("keeper", self._keeper.run)
+        if self._link is not None:
+            self._begin("console-link", self._link.run)
+        log.info("agent started", node=self._config.node_name, driver=self._config.driver)
+
+    def _end(self) -> None:
+        log.info("agent stopping")
+        self._servers.stop()
+        self._publisher.stop()
+        self._keeper.stop()
+        self._sampler.stop()
+        if self._link is not None:
+            self._link.stop()
+
+    def _recover(self, inventory: Inventory | None) -> None:
+        recovered = recover(
+            self._ledger,
+            store=self._injection.store,
+            inventory=inventory,
+            pool=self._config.node_name,
+            now=datetime.now(UTC),
+        )
+        if recovered.rebuilt:
+            log.warning("claims found again by their cdi files", claims=recovered.rebuilt)
+        if recovered.corrupt_file is not None:
+            event = checkpoint_corrupted(self._config.node_name, file=recovered.corrupt_file)
+            try:
+                self._resources.create_event(event, namespace="default")
+            except KubeError as error:
+                log.warning("event not recorded", reason=str(error))
+
+    def _begin(self, name: str, run: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                run()
+            except Exception as error:
+                log.exception("part failed", part=name)
+                self._failure = error
+                self._stopping.set()
+
+        threading.Thread(target=guarded, name=name, daemon=True).start()
+
+    def _reader(self) -> GpuReader:
+        if self._config.profile is None:
+            return NvmlGpus()
+        return SimulatedGpus(
+            self._config.profile,
+            self._config.node_name,
+            prepared_devices=self._prepared_devices,
+        )
+
+    def _prepared_devices(self) -> frozenset[str]:
+        entries = self._ledger.entries.values()
+        return frozenset(
+            device.device
+            for entry in entries
+            if entry.state is State.COMPLETED
+            for device in entry.devices
+            if not device.admin_access
+        )
+
+    def _edits(self) -> EditsSource:
+        return NvidiaEdits() if self._config.profile is None else SimulatedEdits()
+
+    def _link_to_console(self, identity: Identity) -> Link | None:
+        if self._config.console_url is None or self._config.console_token_file is None:
+            return None
+        return Link(
+            self._config.console_url,
+            token_file=self._config.console_token_file,
+            identity=identity,
+            outbox=self._outbox,
+            ledger=self._ledger,
+        )
+
+
+def read_boot_id() -> str:
+    """Return what the kernel calls this boot."""
+    return BOOT_ID.read_text().strip()

@@ -1,0 +1,122 @@
+"""The agent's command line. `docs/node-agent.md` describes each flag for those who run it."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nodeagent import __version__
+from nodeagent.devices.profiles import PROFILES
+
+DRIVER_NAME: Final = re.compile(
+    r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+)
+DRIVER_CHARACTERS: Final = 63
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """How one agent runs. Paths are as seen by this process."""
+
+    node_name: str
+    driver: str
+    profile: str | None
+    """The simulated GPUs, or `None` for the real ones."""
+
+    kubelet_root: Path
+    cdi_directory: Path
+    kubeconfig: str | None
+    """`None` for the pod's own service account."""
+
+    console_url: str | None
+    console_token_file: Path | None
+    log_level: str
+
+    @property
+    def registry_directory(self) -> Path:
+        """Where kubelet looks for registration sockets."""
+        return self.kubelet_root / "plugins_registry"
+
+    @property
+    def plugin_directory(self) -> Path:
+        """Ours alone: socket, checkpoint, lock."""
+        return self.kubelet_root / "plugins" / self.driver
+
+
+def parse(arguments: Sequence[str]) -> Config:
+    """Read a command line.
+
+    Raises:
+        SystemExit: it is wrong; what was expected stands on standard error.
+
+    """
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.simulate and given.profile is None:
+        parser.error("--simulate needs --profile: which GPUs shall there be?")
+    if given.profile is not None and not given.simulate:
+        parser.error("--profile is for simulated GPUs: add --simulate, or leave it out")
+    if (given.console_url is None) != (given.console_token_file is None):
+        parser.error("--console-url and --console-token-file go together")
+    return Config(
+        node_name=given.node_name,
+        driver=given.driver,
+        profile=given.profile,
+        kubelet_root=given.kubelet_root.absolute(),
+        cdi_directory=given.cdi_dir.absolute(),
+        kubeconfig=given.kubeconfig,
+        console_url=given.console_url,
+        console_token_file=given.console_token_file,
+        log_level=given.log_level,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dra-nodeagent",
+        description="Offer this node's GPUs to Kubernetes by Dynamic Resource Allocation.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--node-name", required=True, help="name of this machine's Node object")
+    parser.add_argument(
+        "--driver", type=_driver, default="gpu.nvidia.com", help="name of the DRA driver"
+    )
+    parser.add_argument(
+        "--simulate", action="store_true", help="offer GPUs that do not exist, marked as such"
+    )
+    parser.add_argument(
+        "--profile", choices=sorted(PROFILES), help="which GPUs to simulate; needs --simulate"
+    )
+    parser.add_argument(
+        "--kubelet-root",
+        type=Path,
+        default=Path("/var/lib/kubelet"),
+        help="kubelet's root directory, under the same path as kubelet sees it",
+    )
+    parser.add_argument(
+        "--cdi-dir",
+        type=Path,
+        default=Path("/var/run/cdi"),
+        help="where the container runtime looks for dynamic CDI files",
+    )
+    parser.add_argument("--kubeconfig", help="default: the pod's own service account")
+    parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")
+    parser.add_argument(
+        "--console-token-file",
+        type=Path,
+        help="file with the token for the console, read for each connection",
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="what to log")
+    return parser
+
+
+def _driver(name: str) -> str:
+    if len(name) > DRIVER_CHARACTERS or not DRIVER_NAME.fullmatch(name):
+        raise argparse.ArgumentTypeError(
+            f"expected a DNS subdomain of at most {DRIVER_CHARACTERS} characters, got {name!r}"
+        )
+    return name

@@ -1,0 +1,65 @@
+"""The agent's slow chores: missing CDI files each minute, abandoned claims every ten."""
+
+import random
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.garbage import sweep
+from nodeagent.claims.preparer import Preparer
+from nodeagent.claims.repair import repair_files
+from nodeagent.devices.model import Inventory
+from nodeagent.kubelet.registration import Registration
+
+log = structlog.get_logger()
+
+REPAIR_SECONDS: Final = 60
+SWEEP_SECONDS: Final = 600
+REGISTRATION_HINTS: Final = (
+    "is --kubelet-root kubelet's own root directory, mounted here under the same path?",
+    "does this kubelet have dynamic resource allocation (1.32 or later, feature gate on)?",
+    "does another plugin of the same driver name run on this node?",
+)
+
+
+class Keeper:
+    """Does the chores of one agent on a thread of their own."""
+
+    def __init__(
+        self, preparer: Preparer, *, abandonment: Abandonment, registration: Registration
+    ) -> None:
+        self._preparer = preparer
+        self._abandonment = abandonment
+        self._registration = registration
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Look after things until stopped; the first sweep comes at once."""
+        sweep_due = time.monotonic()
+        while True:
+            if time.monotonic() >= sweep_due:
+                sweep(self._preparer, abandonment=self._abandonment, now=datetime.now(UTC))
+                # Nodes that started together must not ask the API server together.
+                jitter = random.uniform(0.9, 1.1)  # noqa: S311 - jitter, not a secret
+                sweep_due = time.monotonic() + SWEEP_SECONDS * jitter
+            if self._stopping.wait(REPAIR_SECONDS):
+                return
+            self.repair(self._preparer.inventory())
+            if not self._registration.is_registered.is_set():
+                log.warning("not registered with kubelet", ask=REGISTRATION_HINTS)
+
+    def repair(self, inventory: Inventory | None) -> None:
+        """Put every completed claim's CDI file right, as far as the devices are known."""
+        # Without a driver nothing can be said about a device, least of all that it is gone.
+        if inventory is not None and inventory.devices:
+            repair_files(
+                self._preparer.ledger, injection=self._preparer.injection, inventory=inventory
+            )
+
+    def stop(self) -> None:
+        """End the thread at its next turn."""
+        self._stopping.set()

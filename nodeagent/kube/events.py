@@ -1,0 +1,28 @@
+"""Events that the agent records on its Node, for `kubectl describe node`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nodeagent.fields import JsonObject
+
+
+def checkpoint_corrupted(node_name: str, *, file: Path) -> JsonObject:
+    """Say that the record of prepared claims could not be read, and where it is kept now."""
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{node_name}-", "namespace": "default"},
+        # Events about nodes carry the node's name as its UID, as kubelet's own do.
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": node_name},
+        "type": "Warning",
+        "reason": "CheckpointCorrupted",
+        "message": (
+            "The node agent could not trust its checkpoint and rebuilt it from the one before"
+            f" and from the CDI files; the old file is {file}"
+        ),
+        "source": {"component": "dra-nodeagent", "host": node_name},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

@@ -1,0 +1,145 @@
+"""The agent's half of the live wire, version 1: JSON objects in WebSocket text frames.
+
+The other half is the console's; golden files in `tests/golden/wire/v1/` hold the two together.
+A reading that the board does not offer is left out, never sent as 0.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from nodeagent import __version__
+from nodeagent.cdi.spec import qualified_name
+from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.devices.model import Reading, Source
+from nodeagent.fields import FieldError, Fields, Json, JsonObject
+
+WIRE_VERSION: Final = 1
+STATES: Final = {State.STARTED: "preparing", State.COMPLETED: "prepared"}
+"""What the console is told of a claim; claims in other states are not on the node any more."""
+
+READING_FIELDS: Final = (
+    "utilisation_percent",
+    "memory_used_bytes",
+    "memory_total_bytes",
+    "power_milliwatts",
+    "temperature_celsius",
+    "sm_clock_megahertz",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """All readings of one moment."""
+
+    taken_at: datetime
+    readings: tuple[Reading, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who speaks on a connection."""
+
+    node_name: str
+    driver: str
+    pool: str
+    source: Source
+    boot_id: str
+
+
+def encode_hello(identity: Identity) -> str:
+    """Make the first frame of a connection."""
+    return _encode(
+        {
+            "type": "hello",
+            "v": WIRE_VERSION,
+            "node": identity.node_name,
+            "agent_version": __version__,
+            "source": identity.source.value,
+            "driver": identity.driver,
+            "pool": identity.pool,
+            "boot_id": identity.boot_id,
+        }
+    )
+
+
+def encode_sample(sample: Sample, *, seq: int) -> str:
+    """Make a frame of readings; `seq` grows with each frame of the connection."""
+    devices: list[Json] = [_reading(reading) for reading in sample.readings]
+    return _encode(
+        {"type": "sample", "seq": seq, "taken_at": _time(sample.taken_at), "devices": devices}
+    )
+
+
+def encode_claims(entries: Iterable[Entry], *, driver: str, seq: int) -> str:
+    """Make the frame with all claims that this node has prepared, or is preparing, now."""
+    claims: list[Json] = [
+        _claim(entry, driver=driver)
+        for entry in sorted(entries, key=lambda entry: entry.uid)
+        # A claim that was only found again by its CDI file has no name that could be shown.
+        if entry.state in STATES and entry.name
+    ]
+    return _encode({"type": "claims", "seq": seq, "claims": claims})
+
+
+def decode_welcome(text: str | bytes) -> float:
+    """Read the console's answer to `hello`; return the seconds between samples that it wants.
+
+    Raises:
+        FieldError: it is something else.
+
+    """
+    try:
+        frame = Fields.of(json.loads(text), "welcome")
+    except ValueError as error:
+        raise FieldError(f"welcome: {error}") from error
+    kind = frame.text("type")
+    version = frame.optional_integer("v")
+    if kind != "welcome" or version != WIRE_VERSION:
+        raise FieldError(f"welcome: expected welcome of version 1, got {kind} of {version}")
+    seconds = frame.optional_number("sample_interval_seconds")
+    if seconds is None or seconds <= 0:
+        raise FieldError(f"welcome.sample_interval_seconds: expected more than 0, got {seconds}")
+    return seconds
+
+
+def _reading(reading: Reading) -> JsonObject:
+    spelled: JsonObject = {"device": reading.device, "uuid": reading.uuid}
+    for name in READING_FIELDS:
+        value: int | None = getattr(reading, name)
+        if value is not None:
+            spelled[name] = value
+    return spelled
+
+
+def _claim(entry: Entry, *, driver: str) -> JsonObject:
+    devices: list[Json] = [_device(device, driver=driver) for device in entry.devices]
+    claim: JsonObject = {
+        "uid": entry.uid,
+        "namespace": entry.namespace,
+        "name": entry.name,
+        "state": STATES[entry.state],
+    }
+    if entry.state is State.COMPLETED:
+        claim["prepared_at"] = _time(entry.changed_at)
+    claim["devices"] = devices
+    return claim
+
+
+def _device(device: PlannedDevice, *, driver: str) -> JsonObject:
+    cdi_ids: list[Json] = [qualified_name(driver, device.cdi_name)]
+    requests: list[Json] = list(device.requests)
+    spelled: JsonObject = {"pool": device.pool, "device": device.device}
+    if device.uuid is not None:
+        spelled["uuid"] = device.uuid
+    return {**spelled, "cdi_ids": cdi_ids, "requests": requests}
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _encode(frame: JsonObject) -> str:
+    return json.dumps(frame, separators=(",", ":"))
