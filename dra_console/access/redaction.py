@@ -21,24 +21,28 @@ def redacted(explanation: JsonObject, *, namespaces: Collection[str] | None) -> 
     return {
         **explanation,
         "nodes": [_node(node, namespaces) for node in _list(explanation, "nodes")],
+        "suggestions": [
+            {**each, "holder": None} if _is_hidden(each, namespaces) else each
+            for each in _list(explanation, "suggestions")
+        ],
     }
 
 
-def _node(node: Json, namespaces: Collection[str]) -> Json:
-    if not isinstance(node, dict):
-        return node
-    return {**node, "devices": [_device(device, namespaces) for device in _list(node, "devices")]}
+def _node(node: JsonObject, namespaces: Collection[str]) -> Json:
+    devices: list[Json] = [
+        {**each, "holder": None, "evidence": HIDDEN_HOLDER}
+        if _is_hidden(each, namespaces)
+        else each
+        for each in _list(node, "devices")
+    ]
+    return {**node, "devices": devices}
 
 
-def _device(device: Json, namespaces: Collection[str]) -> Json:
-    holder = device.get("holder") if isinstance(device, dict) else None
-    if not isinstance(device, dict) or not isinstance(holder, dict):
-        return device
-    if holder.get("namespace") in namespaces:
-        return device
-    return {**device, "holder": None, "evidence": HIDDEN_HOLDER}
+def _is_hidden(entry: JsonObject, namespaces: Collection[str]) -> bool:
+    holder = entry.get("holder")
+    return isinstance(holder, dict) and holder.get("namespace") not in namespaces
 
 
-def _list(parent: JsonObject, member: str) -> list[Json]:
-    value = parent.get(member)
-    return value if isinstance(value, list) else []
+def _list(parent: JsonObject, member: str) -> list[JsonObject]:
+    entries = parent.get(member)
+    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []

@@ -1,5 +1,33 @@
 """Addresses under `/api/`."""
 
-from django.urls import URLPattern
+from django.urls import include, path, re_path
 
-urlpatterns: list[URLPattern] = []
+from dra_console.api.addresses import ConsoleRouter
+from dra_console.api.clusters import ClusterViewSet
+from dra_console.api.deviceclasses import DeviceClassViewSet
+from dra_console.api.devices import DeviceViewSet
+from dra_console.api.document import DocumentView, viewer
+from dra_console.api.nodes import NodeViewSet
+from dra_console.api.nowhere import NowhereView
+from dra_console.api.pools import PoolViewSet
+from dra_console.api.resourceslices import ResourceSliceViewSet
+
+app_name = "api"
+
+router = ConsoleRouter()
+for plural, viewset in {
+    "clusters": ClusterViewSet,
+    "deviceclasses": DeviceClassViewSet,
+    "devices": DeviceViewSet,
+    "nodes": NodeViewSet,
+    "pools": PoolViewSet,
+    "resourceslices": ResourceSliceViewSet,
+}.items():
+    router.register(plural, viewset, basename=plural)
+
+urlpatterns = [
+    path("v1/", include(router.urls)),
+    path("schema/", DocumentView.as_view(), name="schema"),
+    path("docs/", viewer, name="docs"),
+    re_path(r"", NowhereView.as_view()),
+]

@@ -2,12 +2,16 @@ from dra_console.access.redaction import HIDDEN_HOLDER, redacted
 from dra_console.allocator.model import Json, JsonObject
 
 
+def a_holder(namespace: str) -> Json:
+    return {"namespace": namespace, "name": "train", "uid": "1"}
+
+
 def a_taken_device(namespace: str) -> Json:
     return {
         "device": "gpu-0",
         "verdict": "taken",
         "evidence": f"held by {namespace}/train",
-        "holder": {"namespace": namespace, "name": "train", "uid": "1"},
+        "holder": a_holder(namespace),
     }
 
 
@@ -18,6 +22,10 @@ def an_explanation() -> JsonObject:
         "headline": "2 taken",
         "funnel": {"considered": 3, "taken": 2, "free": 1},
         "nodes": [{"name": "gpu-01", "devices": devices}],
+        "suggestions": [
+            {"text": "Wait", "detail": "fits on gpu-01", "holder": a_holder("team-vision")},
+            {"text": "Ask for 1", "detail": "fits on gpu-01", "holder": None},
+        ],
     }
 
 
@@ -35,6 +43,7 @@ def test_numbers_and_verdicts_stay_as_they_are() -> None:
     seen = redacted(explanation, namespaces=frozenset())
 
     assert seen["funnel"] == explanation["funnel"]
+    assert str(seen).count("fits on gpu-01") == 2
     assert str(seen).count("'verdict': 'taken'") == 2
 
 

@@ -1,0 +1,145 @@
+"""ResourceClaims under `/api/v1/resourceclaims/`, why each one waits, and what was tried."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dra_console.access import rules
+from dra_console.access.redaction import redacted
+from dra_console.allocator.model import JsonObject
+from dra_console.allocator.validate import FieldError, validate_claim
+from dra_console.api.problems import Problem
+from dra_console.api.queries import ClusterQuery, LabelledQuery, Parsed, WriteQuery
+from dra_console.api.shapes import KubernetesObjectSerializer
+from dra_console.api.writable import WritableKindViewSet
+from dra_console.kube.kinds import RESOURCE_CLAIMS
+from dra_console.mirror.models import ClaimState, ResourceClaim
+from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.preview import preview
+
+
+class ResourceClaimSerializer(KubernetesObjectSerializer):
+    """A ResourceClaim (resource.k8s.io/v1)."""
+
+
+class ResourceClaimQuery(LabelledQuery):
+    """Filters of the list."""
+
+    namespace = serializers.CharField(required=False, help_text="Namespace of the claim.")
+    node = serializers.CharField(
+        required=False, help_text="The only node that its allocation allows."
+    )
+    state = serializers.ChoiceField(required=False, choices=ClaimState.values)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Add `class`, which is no name in Python."""
+        fields = super().get_fields()
+        fields["class"] = serializers.CharField(
+            required=False, help_text="A class that one of its requests names."
+        )
+        return fields
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """Why the claim fits or does not; the funnel's other numbers add up to `considered`."""
+
+    asOf = serializers.DateTimeField(
+        allow_null=True, help_text="When it was last tried; null: worked out for this answer."
+    )
+    outcome = serializers.ChoiceField(choices=["fits", "does-not-fit", "broken", "budget"])
+    headline = serializers.CharField()
+    detail = serializers.CharField(allow_blank=True)
+    node = serializers.CharField(allow_null=True)
+    funnel = serializers.DictField(child=serializers.IntegerField())
+    nodes = serializers.ListField(child=serializers.JSONField())
+    suggestions = serializers.ListField(child=serializers.JSONField())
+    steps = serializers.IntegerField(help_text="Search effort.")
+
+
+class AttemptSerializer(serializers.Serializer[Any]):
+    """One try, or several that ended alike."""
+
+    outcome = serializers.CharField()
+    headline = serializers.CharField()
+    node = serializers.CharField(source="node_name", help_text="Empty unless it fits.")
+    pod = serializers.CharField(source="pod_name", help_text="Pod that it was tried for, if any.")
+    steps = serializers.IntegerField()
+    startedAt = serializers.DateTimeField(source="started_at")
+    lastAt = serializers.DateTimeField(source="last_at")
+    repeats = serializers.IntegerField(help_text="Further tries that ended alike.")
+
+
+class AttemptListSerializer(serializers.Serializer[Any]):
+    """What was tried for one claim, newest first."""
+
+    items = AttemptSerializer(many=True)
+
+
+class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
+    """Claims: read, create, delete, explain."""
+
+    kind = RESOURCE_CLAIMS
+    mirrored_kinds = (RESOURCE_CLAIMS,)
+    model = ResourceClaim
+    item_class = ResourceClaimSerializer
+    answer_classes: ClassVar[Mapping[str, type[serializers.Serializer[Any]]]] = {
+        "explain": ExplanationSerializer,
+        "attempts": AttemptListSerializer,
+    }
+    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {
+        "list": ResourceClaimQuery,
+        "create": WriteQuery,
+    }
+
+    def narrow(self, rows: QuerySet[ResourceClaim], query: Parsed) -> QuerySet[ResourceClaim]:
+        if "namespace" in query:
+            rows = rows.filter(namespace=query["namespace"])
+        if "node" in query:
+            rows = rows.filter(node_name=query["node"])
+        if "state" in query:
+            rows = rows.filter(state=query["state"])
+        if "class" in query:
+            # SQLite cannot ask whether a JSON list contains something; names hold no quotes.
+            rows = rows.alias(class_text=Cast("class_names", TextField())).filter(
+                class_text__contains=f'"{query["class"]}"'
+            )
+        return rows
+
+    def validate(self, manifest: JsonObject) -> Sequence[FieldError]:
+        return validate_claim(manifest)
+
+    @action(detail=True)
+    def explain(self, request: Request, name: str, namespace: str) -> Response:
+        """Say why the claim waits, or where it fits: the numbers of its page."""
+        del request
+        freshness = self.freshness()
+        claim = self.readable_row(name, namespace=namespace)
+        latest = Attempt.objects.latest_of(self.cluster, claim.uid)
+        if latest is not None:
+            explanation: JsonObject = {**latest.explanation, "asOf": latest.last_at.isoformat()}
+        elif claim.state == ClaimState.PENDING:
+            explanation = {**preview(self.cluster, claim.raw["spec"]).to_json(), "asOf": None}
+        else:
+            raise Problem(
+                HTTPStatus.NOT_FOUND,
+                "no-attempt",
+                "This console has tried nothing for this claim: it was allocated elsewhere.",
+            )
+        visible = rules.visible_namespaces(self.account, self.cluster, self.kind)
+        return self.answer(redacted(explanation, namespaces=visible), freshness=freshness)
+
+    @action(detail=True)
+    def attempts(self, request: Request, name: str, namespace: str) -> Response:
+        """List what was tried for the claim, newest first; kept for a week, at most 20."""
+        del request
+        freshness = self.freshness()
+        claim = self.readable_row(name, namespace=namespace)
+        rows = Attempt.objects.of(self.cluster, claim.uid).defer("explanation")
+        return self.answer(AttemptListSerializer({"items": rows}).data, freshness=freshness)
