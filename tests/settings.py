@@ -22,6 +22,7 @@ TEST_DATABASE = os.environ.get("DRA_TEST_DATABASE", "sqlite")
 
 os.environ["DRA_CONSOLE_SECRET_KEY"] = "tests-only-" + "x" * 40
 os.environ["DRA_CONSOLE_REDIS_URL"] = f"redis://127.0.0.1:{REDIS_PORT}/0"
+os.environ["DRA_CONSOLE_STATIC_ROOT"] = tempfile.mkdtemp(dir=SERVERS_DIR)
 os.environ["DRA_CONSOLE_DATABASE_URL"] = (
     f"postgresql://postgres@127.0.0.1:{POSTGRESQL_PORT}/console"
     if TEST_DATABASE == "postgresql"
