@@ -6,7 +6,7 @@ foreign devices), and for mode All the devices it means. Alternatives that the s
 never reach are prepared as well, so what is broken about them is found here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,20 +16,22 @@ from dra_console.allocator.model import (
     ALL_DEVICES,
     EXACT_COUNT,
     DeviceClass,
-    DeviceRequest,
     DeviceWish,
     ResourceClaim,
 )
 from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
 from dra_console.allocator.pools import NodePool, PoolStatus, PublishedDevice
+from dra_console.allocator.wants import Want, wants_of
 
 DEVICES_PER_CLAIM: Final = 32
 """Most devices in the allocation of one claim."""
 
+UNSUPPORTED_REQUEST: Final = "missing device class name (unsupported request type?)"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """One alternative of a request. `label` is `request` or `request/subrequest`."""
+    """One alternative of a request, checked. `label` is `request` or `request/subrequest`."""
 
     claim: ResourceClaim
     request: str
@@ -79,10 +81,18 @@ class Preparation:
         """
         for path in claim.spec.unknown_fields:
             raise _broken(claim, f"{path} is not supported yet", field=path)
-        requests = tuple(
-            PreparedRequest(request.name, tuple(self._asks(claim, request, index)))
-            for index, request in enumerate(claim.spec.requests)
-        )
+        asks: dict[str, list[Ask]] = {request.name: [] for request in claim.spec.requests}
+        for want in wants_of(claim, classes=self.classes):
+            asks[want.request].append(self._ask(want))
+        for index, request in enumerate(claim.spec.requests):
+            if not asks[request.name]:
+                raise _broken(
+                    claim,
+                    UNSUPPORTED_REQUEST,
+                    request=request.name,
+                    field=f"spec.devices.requests[{index}]",
+                )
+        requests = tuple(PreparedRequest(name, tuple(each)) for name, each in asks.items())
         least = sum(min(ask.count for ask in request.asks) for request in requests)
         if least > DEVICES_PER_CLAIM:
             raise _broken(
@@ -100,94 +110,69 @@ class Preparation:
                 )
         return PreparedClaim(claim, requests)
 
-    def _asks(self, claim: ResourceClaim, request: DeviceRequest, index: int) -> Iterator[Ask]:
-        path = f"spec.devices.requests[{index}]"
-        if request.exactly is not None:
-            yield self._ask(claim, request.name, request.name, request.exactly, f"{path}.exactly")
-            return
-        if not request.first_available:
-            raise _broken(
-                claim,
-                "missing device class name (unsupported request type?)",
-                request=request.name,
-                field=path,
-            )
-        for number, alternative in enumerate(request.first_available):
-            yield self._ask(
-                claim,
-                request.name,
-                f"{request.name}/{alternative.name}",
-                alternative.wish,
-                f"{path}.firstAvailable[{number}]",
-            )
-
-    def _ask(
-        self, claim: ResourceClaim, request: str, label: str, wish: DeviceWish, path: str
-    ) -> Ask:
-        if not wish.device_class_name:
-            raise _broken(
-                claim,
-                "missing device class name (unsupported request type?)",
-                request=label,
-                field=f"{path}.deviceClassName",
-            )
-        device_class = self.classes.get(wish.device_class_name)
-        if device_class is None:
-            raise _broken(
-                claim,
-                f"could not retrieve device class {wish.device_class_name}: "
-                "no DeviceClass has this name",
-                request=label,
-                field=f"{path}.deviceClassName",
-            )
-        selectors = (
-            *Selector.list(device_class.selectors, owner=f"class {device_class.name}"),
-            *Selector.list(wish.selectors, owner=f"claim {claim.key}, request {label}"),
-        )
-        for selector in selectors:
+    def _ask(self, want: Want) -> Ask:
+        device_class = self._class(want)
+        wish = want.wish
+        for selector in want.selectors:
             if selector.expression is None:
-                raise _broken(
-                    claim,
+                raise _broken_want(
+                    want,
                     f"{selector.owner}: selector #{selector.index}: "
                     "CEL expression empty (unsupported selector type?)",
-                    request=label,
+                    field="selectors",
                 )
-        ask = Ask(claim, request, label, wish, device_class, selectors, every=None)
+        ask = Ask(
+            claim=want.claim,
+            request=want.request,
+            label=want.label,
+            wish=wish,
+            device_class=device_class,
+            selectors=want.selectors,
+            every=None,
+        )
         if wish.allocation_mode == ALL_DEVICES:
-            return replace(ask, every=self._every(ask))
+            return replace(ask, every=self._every(want))
         if wish.allocation_mode != EXACT_COUNT:
-            raise _broken(
-                claim,
+            raise _broken_want(
+                want,
                 f"unsupported count mode {wish.allocation_mode}",
-                request=label,
-                field=f"{path}.allocationMode",
+                field="allocationMode",
             )
         if wish.count < 1:
-            raise _broken(
-                claim,
-                f"expected a count of at least 1, got {wish.count}",
-                request=label,
-                field=f"{path}.count",
+            raise _broken_want(
+                want, f"expected a count of at least 1, got {wish.count}", field="count"
             )
         return ask
 
-    def _every(self, ask: Ask) -> tuple[PublishedDevice, ...]:
+    def _class(self, want: Want) -> DeviceClass:
+        name = want.wish.device_class_name
+        if not name:
+            raise _broken_want(want, UNSUPPORTED_REQUEST, field="deviceClassName")
+        if want.device_class is None:
+            raise _broken_want(
+                want,
+                f"could not retrieve device class {name}: no DeviceClass has this name",
+                field="deviceClassName",
+            )
+        return want.device_class
+
+    def _every(self, want: Want) -> tuple[PublishedDevice, ...]:
         for pool in self.pools:
             if pool.status is not PoolStatus.READY:
                 is_updated = pool.status is PoolStatus.INCOMPLETE
                 state = "being updated" if is_updated else "invalid"
-                raise _broken(
-                    ask.claim,
+                raise _broken_want(
+                    want,
                     f"asks for all devices, but resource pool {pool.id} is currently {state} "
                     f"({pool.problem})",
-                    request=ask.label,
+                    field="allocationMode",
                 )
         return tuple(
             published
             for pool in self.pools
             for published in pool.devices
-            if self.matcher.matches(ask.selectors, published, node=self.node)
-            and self.matcher.has_capacity(published, wish=ask.wish)
+            if self.matcher.matches(want.selectors, published, node=self.node)
+            and self.matcher.has_capacity(published, wish=want.wish)
         )
 
 
@@ -203,3 +188,7 @@ def _broken(
             field=field,
         )
     )
+
+
+def _broken_want(want: Want, message: str, *, field: str) -> BrokenInputError:
+    return _broken(want.claim, message, request=want.label, field=f"{want.path}.{field}")
