@@ -236,10 +236,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "GPU allocation with Kubernetes Dynamic Resource Allocation.",
     "VERSION": "v1",
     "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
 }
 
 LOGGING = {

@@ -27,7 +27,7 @@ PATH_PARAMETERS = (
     _part("namespace", "Namespace of the object.", pattern=LABEL),
     _part("name", "Name of the object."),
     _part("driver", "Name of the DRA driver."),
-    _part("pool", "Name of the pool."),
+    _part("pool", "Name of the pool.", pattern=POOL),
     _part("device", "Name of the device in its pool.", pattern=LABEL),
 )
 

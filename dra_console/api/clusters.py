@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from dra_console.allocator.model import Json
 from dra_console.api.paging import page_of_rows
-from dra_console.api.queries import ClusterQuery, ListQuery
+from dra_console.api.queries import PageQuery, Query
 from dra_console.api.viewsets import ConsoleViewSet
 from dra_console.mirror.models import Cluster, Cursor
 
@@ -45,11 +45,11 @@ class ClusterSerializer(serializers.Serializer[Any]):
     kinds = CursorSerializer(many=True, source="cursors.all")
 
 
-class ClusterViewSet(ConsoleViewSet):
+class ClustersViewSet(ConsoleViewSet):
     """Clusters, with the lag and the error of each mirrored kind."""
 
     item_class = ClusterSerializer
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {"list": ListQuery}
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": PageQuery, "retrieve": Query}
 
     def list(self, request: Request) -> Response:
         """List clusters by name, a page at a time."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from dra_console.api.queries import ClusterQuery, LabelledQuery
+from dra_console.api.queries import LabelledQuery, Query
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.viewsets import MirroredKindViewSet
 from dra_console.kube.kinds import DEVICE_CLASSES
@@ -21,4 +21,4 @@ class DeviceClassViewSet(MirroredKindViewSet[DeviceClass]):
     mirrored_kinds = (DEVICE_CLASSES,)
     model = DeviceClass
     item_class = DeviceClassSerializer
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {"list": LabelledQuery}
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": LabelledQuery}

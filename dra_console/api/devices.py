@@ -16,8 +16,8 @@ from dra_console.access import rules
 from dra_console.allocator.model import Json
 from dra_console.api.addresses import OF_DEVICE
 from dra_console.api.paging import page_of_items
-from dra_console.api.queries import ClusterQuery, ListQuery, Parsed
-from dra_console.api.viewsets import ConsoleViewSet
+from dra_console.api.queries import ListQuery, Parsed, Query
+from dra_console.api.viewsets import ClusterViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror import inventory
 from dra_console.mirror.inventory import DeviceState, Holder
@@ -133,13 +133,13 @@ class DeviceQuery(ListQuery):
     q = serializers.CharField(required=False, help_text="Part of device, node or model.")
 
 
-class DeviceViewSet(ConsoleViewSet):
+class DeviceViewSet(ClusterViewSet):
     """Every device, its state, who holds it, and its latest reading."""
 
     mirrored_kinds = (RESOURCE_SLICES, RESOURCE_CLAIMS)
     item_class = DeviceSerializer
     lookup_pattern = OF_DEVICE
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {"list": DeviceQuery}
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": DeviceQuery}
 
     def list(self, request: Request) -> Response:
         """List devices by driver, pool and name, a page at a time."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.db.models import Q, QuerySet
 from rest_framework import serializers
 
-from dra_console.api.queries import ClusterQuery, LabelledQuery, Parsed
+from dra_console.api.queries import LabelledQuery, Parsed, Query
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.viewsets import MirroredKindViewSet
 from dra_console.kube.kinds import NODES
@@ -34,7 +34,7 @@ class NodeViewSet(MirroredKindViewSet[Node]):
     mirrored_kinds = (NODES,)
     model = Node
     item_class = NodeSerializer
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {"list": NodeQuery}
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": NodeQuery}
 
     def narrow(self, rows: QuerySet[Node], query: Parsed) -> QuerySet[Node]:
         match query.get("state"):

@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from dra_console.allocator.model import Json
 from dra_console.api.addresses import OF_POOL
 from dra_console.api.paging import page_of_items
-from dra_console.api.queries import ClusterQuery, ListQuery
-from dra_console.api.viewsets import ConsoleViewSet
+from dra_console.api.queries import ListQuery, Query
+from dra_console.api.viewsets import ClusterViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.inventory import device_states
 from dra_console.mirror.models import Cluster
@@ -66,13 +66,13 @@ class PoolQuery(ListQuery):
     q = serializers.CharField(required=False, help_text="Part of its name.")
 
 
-class PoolViewSet(ConsoleViewSet):
+class PoolViewSet(ClusterViewSet):
     """Pools and what they hold."""
 
     mirrored_kinds = (RESOURCE_SLICES, RESOURCE_CLAIMS)
     item_class = PoolSerializer
     lookup_pattern = OF_POOL
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {"list": PoolQuery}
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": PoolQuery}
 
     def list(self, request: Request) -> Response:
         """List pools by driver and name, a page at a time."""

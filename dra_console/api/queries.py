@@ -16,15 +16,19 @@ Parsed: TypeAlias = dict[str, Any]
 """Validated values by parameter name; a parameter that was not given is absent."""
 
 
-class ClusterQuery(serializers.Serializer[Any]):
-    """Which cluster; every request may say."""
+class Query(serializers.Serializer[Any]):
+    """No parameters at all."""
+
+
+class ClusterQuery(Query):
+    """Which cluster is asked about."""
 
     cluster = serializers.CharField(
         required=False, help_text="Name of a cluster; otherwise the first enabled one."
     )
 
 
-class ListQuery(ClusterQuery):
+class PageQuery(Query):
     """A page of a list."""
 
     limit = serializers.IntegerField(
@@ -41,6 +45,10 @@ class ListQuery(ClusterQuery):
             required=False, help_text="`metadata.continue` of the page before."
         )
         return fields
+
+
+class ListQuery(PageQuery, ClusterQuery):
+    """A page of a list of what is in a cluster."""
 
 
 class LabelledQuery(ListQuery):
@@ -65,7 +73,7 @@ class WriteQuery(ClusterQuery):
     )
 
 
-QueryT = TypeVar("QueryT", bound=ClusterQuery)
+QueryT = TypeVar("QueryT", bound=Query)
 
 
 def parse_query(request: Request, *, query_class: type[QueryT]) -> Parsed:

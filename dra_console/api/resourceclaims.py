@@ -16,7 +16,7 @@ from dra_console.access.redaction import redacted
 from dra_console.allocator.model import JsonObject
 from dra_console.allocator.validate import FieldError, validate_claim
 from dra_console.api.problems import Problem
-from dra_console.api.queries import ClusterQuery, LabelledQuery, Parsed, WriteQuery
+from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
@@ -93,7 +93,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         "explain": ExplanationSerializer,
         "attempts": AttemptListSerializer,
     }
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {
         "list": ResourceClaimQuery,
         "create": WriteQuery,
     }

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from dra_console.allocator.model import JsonObject
 from dra_console.allocator.validate import FieldError, validate_template
-from dra_console.api.queries import ClusterQuery, LabelledQuery, Parsed, WriteQuery
+from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
@@ -32,7 +32,7 @@ class ResourceClaimTemplateViewSet(WritableKindViewSet[ResourceClaimTemplate]):
     mirrored_kinds = (RESOURCE_CLAIM_TEMPLATES,)
     model = ResourceClaimTemplate
     item_class = ResourceClaimTemplateSerializer
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {
         "list": ResourceClaimTemplateQuery,
         "create": WriteQuery,
     }

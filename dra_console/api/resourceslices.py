@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from dra_console.api.queries import ClusterQuery, LabelledQuery, Parsed
+from dra_console.api.queries import LabelledQuery, Parsed, Query
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.viewsets import MirroredKindViewSet
 from dra_console.kube.kinds import RESOURCE_SLICES
@@ -32,7 +32,7 @@ class ResourceSliceViewSet(MirroredKindViewSet[ResourceSlice]):
     mirrored_kinds = (RESOURCE_SLICES,)
     model = ResourceSlice
     item_class = ResourceSliceSerializer
-    query_classes: ClassVar[Mapping[str, type[ClusterQuery]]] = {"list": ResourceSliceQuery}
+    query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": ResourceSliceQuery}
     field_columns: ClassVar[Mapping[str, str]] = {
         "metadata.name": "name",
         "spec.nodeName": "node_name",

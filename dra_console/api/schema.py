@@ -31,7 +31,7 @@ class BearerTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-unty
 class DescribedView(APIView):
     """What a view declares about its addresses, queries and answers."""
 
-    query_classes: ClassVar[Mapping[str, type[queries.ClusterQuery]]] = {}
+    query_classes: ClassVar[Mapping[str, type[queries.Query]]] = {}
     """By action; an action that is not named takes `cluster` alone."""
 
     item_class: ClassVar[type[Serializer[Any]]]
@@ -52,9 +52,9 @@ class ConsoleSchema(AutoSchema):
     view: DescribedView  # type: ignore[override]  # the base narrows it at run time only
 
     def get_override_parameters(self) -> list[Any]:
-        parameters: list[Any] = [
-            self.view.query_classes.get(self.view.action, queries.ClusterQuery)
-        ]
+        query_class = self.view.query_classes.get(self.view.action, queries.ClusterQuery)
+        # A serializer without fields has no properties, which drf-spectacular trips over.
+        parameters: list[Any] = [query_class] if query_class().fields else []
         parameters += [p for p in PATH_PARAMETERS if f"{{{p.name}}}" in self.path]
         if self.method == "DELETE":
             parameters.append(

@@ -3,7 +3,7 @@
 from django.urls import include, path, re_path
 
 from dra_console.api.addresses import ConsoleRouter
-from dra_console.api.clusters import ClusterViewSet
+from dra_console.api.clusters import ClustersViewSet
 from dra_console.api.deviceclasses import DeviceClassViewSet
 from dra_console.api.devices import DeviceViewSet
 from dra_console.api.document import DocumentView, viewer
@@ -16,7 +16,7 @@ app_name = "api"
 
 router = ConsoleRouter()
 for plural, viewset in {
-    "clusters": ClusterViewSet,
+    "clusters": ClustersViewSet,
     "deviceclasses": DeviceClassViewSet,
     "devices": DeviceViewSet,
     "nodes": NodeViewSet,

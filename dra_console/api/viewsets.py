@@ -36,23 +36,18 @@ Row = TypeVar("Row", bound=MirroredObject)
 
 
 class ConsoleViewSet(ViewSetMixin, DescribedView):
-    """A view on one cluster, for a person or a token; `query` holds the parsed parameters."""
+    """A view for a person or a token; `query` holds the parsed parameters."""
 
     schema = ConsoleSchema()
     permission_classes = (IsAuthenticated, TokenScope)
 
-    mirrored_kinds: ClassVar[Sequence[Kind]] = ()
-    """What the answers are made of; the first one's resource version is told."""
-
     query: queries.Parsed
-    cluster: Cluster
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Parse the query string and find the cluster, once the request is let through."""
+        """Parse the query string, once the request is let through."""
         super().initial(request, *args, **kwargs)
         query_class = self.query_classes.get(self.action, queries.ClusterQuery)
         self.query = queries.parse_query(request, query_class=query_class)
-        self.cluster = _cluster_named(self.query.get("cluster"))
 
     @property
     def account(self) -> AbstractBaseUser:
@@ -68,13 +63,24 @@ class ConsoleViewSet(ViewSetMixin, DescribedView):
         return Paging(
             limit=min(self.query["limit"], PAGE_CAP),
             cursor=self.query.get("continue", ""),
-            binding=(
-                type(self).__name__,
-                str(self.cluster.pk),
-                str(self.account.pk),
-                repr(sorted(filters.items())),
-            ),
+            binding=(type(self).__name__, str(self.account.pk), repr(sorted(filters.items()))),
         )
+
+
+class ClusterViewSet(ConsoleViewSet):
+    """A view on what is mirrored of one cluster."""
+
+    mirrored_kinds: ClassVar[Sequence[Kind]]
+    """What the answers are made of; the first one's resource version is told."""
+
+    cluster: Cluster
+
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
+        """Find the cluster, too."""
+        super().initial(request, *args, **kwargs)
+        self.cluster = _cluster_named(self.query.get("cluster"))
+        # Cursors hold for the cluster that was found, even if another becomes the first one.
+        self.query["cluster"] = self.cluster.name
 
     def freshness(self) -> Freshness:
         """Read how old an answer is."""
@@ -88,7 +94,7 @@ class ConsoleViewSet(ViewSetMixin, DescribedView):
         return Response(body, headers=headers)
 
 
-class MirroredKindViewSet(ConsoleViewSet, Generic[Row]):
+class MirroredKindViewSet(ClusterViewSet, Generic[Row]):
     """List and retrieve one kind, as Kubernetes spells its objects."""
 
     kind: ClassVar[Kind]

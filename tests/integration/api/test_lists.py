@@ -290,7 +290,7 @@ DEVICES, POOLS = 6, 2
         *((plural, TOKEN + CLUSTER + CURSOR + COUNT + ROWS) for plural in MIRRORED),
         ("devices", TOKEN + CLUSTER + CURSOR + DEVICES),
         ("pools", TOKEN + CLUSTER + CURSOR + DEVICES + POOLS),
-        ("clusters", TOKEN + CLUSTER + COUNT + ROWS + CURSOR),
+        ("clusters", TOKEN + COUNT + ROWS + CURSOR),
     ],
 )
 def test_a_list_takes_a_fixed_number_of_queries(
