@@ -23,7 +23,9 @@ from dra_console.telemetry.messages import FrameError, Hello, decode_frame
 
 HELLO_SECONDS: Final = 5
 TOKEN_CHECK_SECONDS: Final = 60
-FRAMES_PER_SECOND: Final = 5
+FRAMES_PER_SECOND: Final = 10
+FRAMES_BURST: Final = 60
+"""A node may prepare many claims in one moment, and tells of each."""
 
 
 class AgentConsumer(GuardedConsumer):
@@ -37,7 +39,7 @@ class AgentConsumer(GuardedConsumer):
         """Start unknown; `connect` finds out who it is."""
         super().__init__()
         self._session: AgentSession | None = None
-        self._allowance = FrameAllowance(burst=20, per_second=FRAMES_PER_SECOND)
+        self._allowance = FrameAllowance(burst=FRAMES_BURST, per_second=FRAMES_PER_SECOND)
         self._introduced = asyncio.Event()
 
     async def connect(self) -> None:

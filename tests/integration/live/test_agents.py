@@ -104,7 +104,7 @@ async def test_claim_that_is_being_prepared_is_not_prepared(
         ([a_hello(), a_hello()], 4400, "type: expected one hello, got another"),
         ([a_hello(), a_sample(5), a_sample(5)], 4400, "seq: expected more than 5, got 5"),
         ([a_hello("gpu-02")], 4403, "node: the token is bound to gpu-01"),
-        ([a_hello(), *map(a_sample, range(1, 30))], 4429, "over 5 frames a second"),
+        ([a_hello(), *map(a_sample, range(1, 90))], 4429, "over 10 frames a second"),
     ],
 )
 async def test_agent_that_breaks_the_wire_s_rules_is_told_which(
