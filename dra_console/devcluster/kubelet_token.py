@@ -51,7 +51,7 @@ class AgentToken:
         try:
             token = self._token()
         except NotFoundError as error:
-            log.info("no agent token", node=self.node_name, reason=error.message)
+            log.debug("no agent token", node=self.node_name, reason=error.message)
             return RETRY_SECONDS
         # Readers see the old token or the new, never a part, and nobody else sees either.
         fresh = self.path.with_suffix(".new")
