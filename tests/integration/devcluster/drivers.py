@@ -156,7 +156,11 @@ class Driver:
         )
 
     async def _notify(
-        self, status: registration.RegistrationStatus, context: grpc.aio.ServicerContext
+        self,
+        status: registration.RegistrationStatus,
+        context: grpc.aio.ServicerContext[
+            registration.RegistrationStatus, registration.RegistrationStatusResponse
+        ],
     ) -> registration.RegistrationStatusResponse:
         self.registered.append(status.plugin_registered)
         if not status.plugin_registered:
