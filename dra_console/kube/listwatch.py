@@ -10,10 +10,11 @@ thread waits, and TCP makes the API server wait; nothing is dropped.
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 import urllib3
@@ -39,6 +40,11 @@ class WatchEventType(StrEnum):
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
     BOOKMARK = "BOOKMARK"
+
+
+EVENT_TYPES: Final[Mapping[str, WatchEventType]] = MappingProxyType(
+    {str(each): each for each in WatchEventType}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +177,11 @@ def _event(line: bytes) -> WatchEvent:
     happened, subject = envelope.get("type"), envelope.get("object")
     if happened == "ERROR":
         raise error_of(0, subject)
-    if (
-        not isinstance(happened, str)
-        or happened not in WatchEventType
-        or not isinstance(subject, dict)
-    ):
+    event_type = EVENT_TYPES.get(happened) if isinstance(happened, str) else None
+    if event_type is None or not isinstance(subject, dict):
         raise ApiError(f"expected a watch event with type and object, got {line[:80]!r}")
     metadata = subject.get("metadata")
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
     if not isinstance(version, str):
         raise ApiError(f"object.metadata.resourceVersion: expected text, got {version!r}")
-    return WatchEvent(WatchEventType(happened), subject, version)
+    return WatchEvent(event_type, subject, version)

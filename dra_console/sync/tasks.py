@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Final
 
 from celery import shared_task
-from celery.signals import worker_shutting_down
+from celery.signals import worker_ready, worker_shutting_down
 from django.utils import timezone
 
 from dra_console.leases import is_held, lease
@@ -40,6 +40,12 @@ _stopping: Final = threading.Event()
 def stop_windows(**_: object) -> None:
     """End all windows of this worker."""
     _stopping.set()
+
+
+@worker_ready.connect
+def start_windows(**_: object) -> None:
+    """Open windows as soon as there is somebody to do it, not only with the next beat."""
+    ensure_windows.apply_async(expires=EXPIRES_SECONDS)
 
 
 @shared_task(acks_late=False)
