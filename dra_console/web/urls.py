@@ -6,9 +6,11 @@ Each view module lists its own routes; adding a page is one import and one line 
 from django.urls import include, path
 
 from dra_console.web import health, theme
-from dra_console.web.views import device, devices, nodes
+from dra_console.web.views import device, devices, nodes, overview, search
 
 pages = [
+    *overview.routes,
+    *search.routes,
     *devices.routes,
     *device.routes,
     *nodes.routes,

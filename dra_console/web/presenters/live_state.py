@@ -45,11 +45,16 @@ class Used:
     """How much of some held devices is used, in devices: two at 50 % are 1.0."""
 
     devices: float
-    is_lower_bound: bool
-    """True: some of them did not report; show with a >= sign."""
+    known: int
+    """How many of them reported."""
+
+    unknown: int
+    """How many did not: with any, `devices` is a lower bound."""
 
     def __str__(self) -> str:
-        return f"{'≥ ' if self.is_lower_bound else ''}{self.devices:.1f}"
+        if self.unknown and not self.known:
+            return "?"
+        return f"{'≥ ' if self.unknown else ''}{self.devices:.1f}"
 
 
 def read_live_state(cluster_id: int, *, now: datetime) -> LiveState:
@@ -65,10 +70,8 @@ def used_of(states: Iterable[DeviceState], *, live: LiveState) -> Used:
     """Add up the utilisation of the held devices among these."""
     held = [state for state in states if state.state is State.HELD]
     percents = [_known_percent(state, live=live) for state in held]
-    return Used(
-        devices=sum(percent for percent in percents if percent is not None) / 100,
-        is_lower_bound=None in percents,
-    )
+    known = [percent for percent in percents if percent is not None]
+    return Used(devices=sum(known) / 100, known=len(known), unknown=len(held) - len(known))
 
 
 def _known_percent(state: DeviceState, *, live: LiveState) -> int | None:

@@ -47,6 +47,8 @@ class SumBar:
     """Devices by state: the parts that are not empty, in a fixed order."""
 
     parts: tuple[Part, ...]
+    free: int
+    total: int
     words: str
     """The sum, as in `47 devices = 26 held + 16 free + 3 tainted + 2 unavailable`."""
 
@@ -73,7 +75,12 @@ def sum_bar_of(
             )
             before += count
     sign = "≥ " if is_lower_bound else ""
-    return SumBar(parts=tuple(parts), words=sign + sum_in_words(tally(counting)))
+    return SumBar(
+        parts=tuple(parts),
+        free=number[Look.FREE],
+        total=len(counting),
+        words=sign + sum_in_words(tally(counting)),
+    )
 
 
 def sum_in_words(numbers: Tally) -> str:

@@ -69,6 +69,9 @@ class Tile:
     """Warning on a held device: a border and sign beside what fills it."""
 
     headline: str
+    mark_words: str
+    """What the mark means, as in `XID 79`; empty without one."""
+
     note: str
     """Second line where no reading stands."""
 
@@ -95,6 +98,7 @@ def tile_of(state: DeviceState, *, reader: Reader, live: LiveState) -> Tile:
         look=look,
         mark=look_of_taint(taint) if taint and is_held else None,
         headline=_headline(state, holders=holders, taint=taint),
+        mark_words=taint_in_words(taint) if taint and is_held else "",
         note="" if is_held else _note(state, taint=taint, now=live.now),
         description=_description(state, holders=holders),
         shows_reading=is_held,
@@ -149,11 +153,9 @@ def shown_holders(holders: Iterable[Holder], *, reader: Reader) -> tuple[ShownHo
 
 
 def taint_in_words(taint: Taint) -> str:
-    """Say a taint as people do, as in `XID 79` for `gpu.nvidia.com/xid=79`."""
+    """Say a taint in a word or two: `XID 79` for `gpu.nvidia.com/xid=79`, else its key's name."""
     name = taint.key.rsplit("/", 1)[-1]
-    if name == "xid" and taint.value:
-        return f"XID {taint.value}"
-    return f"{name}={taint.value}" if taint.value else name
+    return f"XID {taint.value}" if name == "xid" and taint.value else name
 
 
 def taint_age_in_words(taint: Taint, *, now: datetime) -> str:

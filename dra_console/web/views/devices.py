@@ -130,7 +130,7 @@ def _table_page(request: HttpRequest, inventory: _Inventory) -> Page[DeviceRow]:
     name = sort.removeprefix("-")
     rows = in_order(
         device_rows(inventory.shown, reader=inventory.reader, live=inventory.live),
-        Order(name) if name in Order else Order.DEVICE,
+        Order(name) if name in tuple(Order) else Order.DEVICE,
         descending=sort.startswith("-"),
     )
     return Paginator(rows, DEVICES_A_PAGE).get_page(request.GET.get("page"))
