@@ -10,11 +10,14 @@ from typing import Final
 
 import structlog
 
-from dra_console.devcluster.authz import Policy
 from dra_console.devcluster.cluster import Cluster
+from dra_console.devcluster.controllers import run_controllers
+from dra_console.devcluster.garbage import GarbageCollector
 from dra_console.devcluster.http import Api
 from dra_console.devcluster.journal import JournalBusyError
 from dra_console.devcluster.kubeconfig import write_kubeconfig
+from dra_console.devcluster.namespaces import NamespaceController
+from dra_console.devcluster.scenario import create_missing, scenario
 from dra_console.devcluster.server import LOOPBACK, listen, serve
 from dra_console.devcluster.store import KEPT_EVENTS, Store
 from dra_console.devcluster.tokens import Signer
@@ -47,15 +50,26 @@ async def run(options: argparse.Namespace, listener: socket.socket, store: Store
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    cluster = Cluster(store, Policy(), Signer.from_directory(options.data_dir))
+    begin = scenario(options.scenario)
+    create_missing(store, begin.objects)
+    signer = Signer.from_directory(options.data_dir)
+    api = Api(Cluster(store, begin.policy, signer), stopping=stopping)
     async with asyncio.TaskGroup() as tasks:
-        serving = tasks.create_task(
-            serve(Api(cluster, stopping=stopping), listener, stopping=stopping)
-        )
+        controllers = [
+            tasks.create_task(controller)
+            for controller in (
+                run_controllers(store, signer=signer, nodes_dir=options.nodes_dir),
+                GarbageCollector(store).run(),
+                NamespaceController(store).run(),
+            )
+        ]
+        serving = tasks.create_task(serve(api, listener, stopping=stopping))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         write_kubeconfig(options.kubeconfig, url=url)
         log.info("devcluster serves", url=url, resource_version=store.resource_version)
         await serving
+        for controller_task in controllers:
+            controller_task.cancel()
 
 
 def main() -> int:

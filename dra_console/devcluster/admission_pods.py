@@ -26,7 +26,7 @@ def pod_causes(pod: Fields) -> Iterator[Cause]:
 
     """
     spec = pod.child("spec")
-    if spec is None or not spec.has("containers"):
+    if spec is None or not spec.raw.get("containers"):
         yield Cause("spec.containers", "FieldValueRequired", "Required value")
         return
     policy = spec.text("restartPolicy")

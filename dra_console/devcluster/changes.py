@@ -155,8 +155,9 @@ def removal(kind: Kind, *, previous: Stored, deletion: Deletion) -> Change:
     value = previous.copy()
     check_preconditions(kind, value, deletion)
     mark_deleted(kind, value, deletion)
-    held = is_held(kind, value)
-    return Change(EventType.MODIFIED if held else EventType.DELETED, kind, value, previous)
+    if is_held(kind, value):
+        return Change(EventType.MODIFIED, kind, value, previous)
+    return Change(EventType.DELETED, kind, previous.copy(), previous)
 
 
 def _keep_system_fields(kind: Kind, metadata: JsonObject, old: JsonObject) -> None:

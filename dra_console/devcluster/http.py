@@ -60,19 +60,42 @@ class Api:
         except DisconnectedError:
             return
         if isinstance(response, Stream):
-            await _send_stream(response, receive, send)
+            await self._send_stream(response, receive, send)
         else:
             await _send_whole(response, send)
 
     def _answered(self, request: Request) -> Response | Stream:
         try:
-            return answer(self._cluster, request, stopping=self._stopping)
+            return answer(self._cluster, request)
         except StatusError as error:
             return json_response(error.to_json(), status=error.code)
         except Exception as error:
             log.exception("request failed", method=request.method, path=request.path)
             failure = StatusError(f"Internal error occurred: {error!r}")
             return json_response(failure.to_json(), status=failure.code)
+
+    async def _send_stream(
+        self, stream: Stream, receive: ASGIReceiveCallable, send: ASGISendCallable
+    ) -> None:
+        """Send pieces as they come, until the stream, the client or the server ends.
+
+        `send` waits while the client does not read, so a slow one costs a buffer and no more.
+        """
+        await send(_start(200, stream.content_type, ()))
+        sending = asyncio.create_task(_send_chunks(stream, send))
+        leaving = asyncio.create_task(_disconnected(receive))
+        stopping = asyncio.create_task(self._stopping.wait())
+        tasks = (sending, leaving, stopping)
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            failure, *_ = await asyncio.gather(*tasks, return_exceptions=True)
+        if isinstance(failure, Exception):
+            raise failure
+        if leaving.cancelled():
+            await send(_body(b"", more_body=False))
 
 
 async def _read(scope: HTTPScope, receive: ASGIReceiveCallable) -> Request:
@@ -105,28 +128,9 @@ async def _send_whole(response: Response, send: ASGISendCallable) -> None:
     await send(_body(response.body, more_body=False))
 
 
-async def _send_stream(
-    stream: Stream, receive: ASGIReceiveCallable, send: ASGISendCallable
-) -> None:
-    """Send pieces as they come, and stop when the client goes away.
-
-    `send` waits while the client does not read, so a slow one costs a buffer and no more.
-    """
-    await send(_start(200, stream.content_type, ()))
-    sending = asyncio.create_task(_send_chunks(stream, send))
-    leaving = asyncio.create_task(_disconnected(receive))
-    try:
-        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        leaving.cancel()
-        sending.cancel()
-        await asyncio.gather(sending, leaving, return_exceptions=True)
-
-
 async def _send_chunks(stream: Stream, send: ASGISendCallable) -> None:
     async for chunk in stream.chunks:
         await send(_body(chunk, more_body=True))
-    await send(_body(b"", more_body=False))
 
 
 async def _disconnected(receive: ASGIReceiveCallable) -> None:

@@ -1,6 +1,5 @@
 """From a request to its answer: identify, authorise, and call what answers it."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -54,8 +53,8 @@ OBJECT_VERBS: Final[Mapping[str, Callable[[Store, Target, Request], Response]]] 
 )
 
 
-def answer(cluster: Cluster, request: Request, *, stopping: asyncio.Event) -> Response | Stream:
-    """Answer a request; a watch ends when `stopping` is set.
+def answer(cluster: Cluster, request: Request) -> Response | Stream:
+    """Answer a request.
 
     Raises:
         StatusError: the request is refused.
@@ -74,7 +73,7 @@ def answer(cluster: Cluster, request: Request, *, stopping: asyncio.Event) -> Re
     if not is_open and not cluster.policy.allows(identity, attributes):
         raise ForbiddenError(refusal(identity, attributes), kind=target.kind, name=target.name)
     if verb == "watch":
-        return watch_objects(cluster.store, target, request, stopping=stopping)
+        return watch_objects(cluster.store, target, request)
     if target.subresource is not None and verb == "create":
         return SUBRESOURCE_REQUESTS[target.subresource.name](cluster, target, request)
     if not target.resource.is_stored:

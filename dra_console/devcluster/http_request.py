@@ -10,6 +10,7 @@ import yaml
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.devcluster.errors import BadRequestError, Cause, InvalidError
 from dra_console.devcluster.errors import UnsupportedMediaTypeError as UnsupportedError
+from dra_console.devcluster.protobuf import PROTOBUF_TYPE, decode_protobuf
 
 BODY_LIMIT_BYTES: Final = 3 * 1024 * 1024
 """As etcd and the real API server limit a request."""
@@ -129,10 +130,13 @@ def decode_object(request: Request) -> JsonObject:
 
     Raises:
         BadRequestError: not well-formed, or not an object.
-        UnsupportedMediaTypeError: neither JSON nor YAML.
+        UnsupportedMediaTypeError: neither JSON nor YAML, nor a kind that is read as protobuf.
 
     """
-    decoded = decode(request.body, media_type(request))
+    content_type = media_type(request)
+    if content_type == PROTOBUF_TYPE:
+        return decode_protobuf(request.body)
+    decoded = decode(request.body, content_type)
     if not isinstance(decoded, dict):
         raise BadRequestError(f"body: expected an object, got {type(decoded).__name__}")
     return decoded

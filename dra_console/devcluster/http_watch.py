@@ -95,9 +95,7 @@ class Window:
     sends_bookmarks: bool
 
 
-def watch_objects(
-    store: Store, target: Target, request: Request, *, stopping: asyncio.Event
-) -> Stream:
+def watch_objects(store: Store, target: Target, request: Request) -> Stream:
     """Answer a watch.
 
     Raises:
@@ -134,7 +132,6 @@ def watch_objects(
         view,
         first=first,
         window=window,
-        stopping=stopping,
     )
     return Stream(chunks)
 
@@ -151,7 +148,6 @@ async def _lines(
     *,
     first: list[bytes],
     window: Window,
-    stopping: asyncio.Event,
 ) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop().time
     end = clock() + window.seconds
@@ -159,7 +155,7 @@ async def _lines(
     # The empty chunk makes the response begin, so that a client knows that its watch is on.
     yield b"".join(first)
     try:
-        while clock() < end and not stopping.is_set():
+        while clock() < end:
             wait_seconds = min(end, next_bookmark) - clock()
             events = await subscription.next(timeout_seconds=max(wait_seconds, 0))
             lines = b"".join(line for event in events if (line := view.line(event)))

@@ -49,7 +49,7 @@ class Devcluster:
     def start(self) -> None:
         """Start the process and wait until it serves."""
         self.kubeconfig.unlink(missing_ok=True)
-        command = [
+        command: list[str | Path] = [
             sys.executable,
             "-m",
             "dra_console.devcluster",
