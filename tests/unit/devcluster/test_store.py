@@ -1,0 +1,357 @@
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dra_console.allocator.model import JsonObject
+from dra_console.devcluster.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+)
+from dra_console.devcluster.journal import JournalBusyError
+from dra_console.devcluster.metadata import metadata_of
+from dra_console.devcluster.store import Store
+from dra_console.kube.kinds import NAMESPACES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from tests.unit.devcluster.things import (
+    LAB,
+    metadata,
+    new_claim,
+    new_namespace,
+    new_pod,
+    with_namespace,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = with_namespace(Store(tmp_path / "cluster.db"))
+    yield store
+    store.close()
+
+
+def version_of(obj: JsonObject) -> int:
+    return int(str(metadata_of(obj)["resourceVersion"]))
+
+
+def test_created_object_gets_uid_time_version_and_type(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+
+    assert claim["apiVersion"] == "resource.k8s.io/v1"
+    assert claim["kind"] == "ResourceClaim"
+    assert metadata_of(claim)["uid"]
+    assert metadata_of(claim)["generation"] == 1
+    assert store.get(RESOURCE_CLAIMS, LAB, "gpu") == claim
+
+
+def test_generated_name_is_the_base_cut_to_58_and_five_random_characters(store: Store) -> None:
+    claim = new_claim()
+    claim["metadata"] = {"namespace": LAB, "generateName": "a" * 70}
+
+    name = str(metadata_of(store.create(RESOURCE_CLAIMS, claim))["name"])
+
+    assert re.fullmatch(r"a{58}[bcdfghjklmnpqrstvwxz2456789]{5}", name)
+
+
+def test_every_write_gets_a_greater_version(store: Store) -> None:
+    first = store.create(RESOURCE_CLAIMS, new_claim("a"))
+    second = store.create(RESOURCE_CLAIMS, new_claim("b"))
+
+    assert version_of(second) == version_of(first) + 1
+    assert store.list(RESOURCE_CLAIMS).resource_version == version_of(second)
+
+
+def test_second_object_of_a_name_is_refused(store: Store) -> None:
+    store.create(RESOURCE_CLAIMS, new_claim())
+
+    with pytest.raises(AlreadyExistsError, match='"gpu" already exists'):
+        store.create(RESOURCE_CLAIMS, new_claim())
+
+
+def test_object_in_an_unknown_namespace_is_refused(store: Store) -> None:
+    claim = new_claim()
+    claim["metadata"] = metadata("gpu", "nowhere")
+
+    with pytest.raises(NotFoundError, match='namespaces "nowhere" not found'):
+        store.create(RESOURCE_CLAIMS, claim)
+
+
+def test_object_in_a_terminating_namespace_is_refused(store: Store) -> None:
+    store.delete(NAMESPACES, "", LAB)
+
+    with pytest.raises(ForbiddenError, match="because it is being terminated"):
+        store.create(RESOURCE_CLAIMS, new_claim())
+
+
+@pytest.mark.parametrize("name", ["Upper", "a_b", "-a", "a" * 254, "a..b"])
+def test_name_that_is_no_subdomain_is_refused_with_its_field(store: Store, name: str) -> None:
+    with pytest.raises(InvalidError) as refused:
+        store.create(RESOURCE_CLAIMS, new_claim(name))
+
+    assert [cause.field for cause in refused.value.causes] == ["metadata.name"]
+
+
+def test_object_without_a_name_is_refused(store: Store) -> None:
+    with pytest.raises(InvalidError, match="name or generateName is required"):
+        store.create(RESOURCE_CLAIMS, {"metadata": {"namespace": LAB}})
+
+
+def test_version_in_a_new_object_is_refused(store: Store) -> None:
+    claim = new_claim()
+    metadata_of(claim)["resourceVersion"] = "1"
+
+    with pytest.raises(BadRequestError, match="resourceVersion should not be set"):
+        store.create(RESOURCE_CLAIMS, claim)
+
+
+def test_update_of_an_old_version_conflicts(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+    metadata_of(claim)["labels"] = {"a": "b"}
+    store.update(RESOURCE_CLAIMS, claim)
+
+    metadata_of(claim)["labels"] = {"a": "c"}
+    with pytest.raises(ConflictError, match="the object has been modified"):
+        store.update(RESOURCE_CLAIMS, claim)
+
+
+def test_update_without_a_version_wins(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+    metadata_of(claim)["labels"] = {"a": "b"}
+    del metadata_of(claim)["resourceVersion"]
+
+    store.update(RESOURCE_CLAIMS, claim)
+
+    assert metadata_of(store.get(RESOURCE_CLAIMS, LAB, "gpu"))["labels"] == {"a": "b"}
+
+
+def test_update_of_another_uid_conflicts(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+    metadata_of(claim)["uid"] = "another"
+
+    with pytest.raises(ConflictError, match="Precondition failed: UID"):
+        store.update(RESOURCE_CLAIMS, claim)
+
+
+def test_update_that_changes_nothing_makes_no_version(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+
+    again = store.update(RESOURCE_CLAIMS, claim)
+
+    assert version_of(again) == version_of(claim) == store.resource_version
+
+
+def test_generation_grows_with_the_spec_only(store: Store) -> None:
+    spec: JsonObject = {
+        "driver": "gpu.nvidia.com",
+        "pool": {"name": "gpu-01", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "gpu-01",
+    }
+    created = store.create(RESOURCE_SLICES, {"metadata": {"name": "s"}, "spec": spec})
+
+    metadata_of(created)["labels"] = {"a": "b"}
+    labelled = store.update(RESOURCE_SLICES, created)
+    labelled["spec"] = {**spec, "devices": []}
+    changed = store.update(RESOURCE_SLICES, labelled)
+
+    assert metadata_of(labelled)["generation"] == 1
+    assert metadata_of(changed)["generation"] == 2
+
+
+def test_callers_copy_is_their_own(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+
+    metadata_of(claim)["name"] = "spoilt"
+    store.list(RESOURCE_CLAIMS).items[0].clear()
+
+    assert metadata_of(store.get(RESOURCE_CLAIMS, LAB, "gpu"))["name"] == "gpu"
+
+
+def test_delete_removes_and_a_second_one_finds_nothing(store: Store) -> None:
+    store.create(RESOURCE_CLAIMS, new_claim())
+
+    store.delete(RESOURCE_CLAIMS, LAB, "gpu")
+
+    with pytest.raises(NotFoundError):
+        store.delete(RESOURCE_CLAIMS, LAB, "gpu")
+
+
+@pytest.mark.parametrize("precondition", [{"uid": "another"}, {"resource_version": "1"}])
+def test_delete_with_a_failed_precondition_conflicts(
+    store: Store, precondition: dict[str, str]
+) -> None:
+    store.create(RESOURCE_CLAIMS, new_claim())
+
+    with pytest.raises(ConflictError, match="Precondition failed"):
+        store.delete(
+            RESOURCE_CLAIMS,
+            LAB,
+            "gpu",
+            uid=precondition.get("uid"),
+            resource_version=precondition.get("resource_version"),
+        )
+
+
+def test_finalizer_holds_a_deleted_object_until_it_is_taken_away(store: Store) -> None:
+    claim = new_claim()
+    metadata_of(claim)["finalizers"] = ["example.com/hold"]
+    store.create(RESOURCE_CLAIMS, claim)
+
+    held = store.delete(RESOURCE_CLAIMS, LAB, "gpu")
+    assert metadata_of(held)["deletionTimestamp"]
+    metadata_of(held)["finalizers"] = []
+    store.update(RESOURCE_CLAIMS, held)
+
+    assert store.list(RESOURCE_CLAIMS).items == []
+
+
+def test_no_finalizer_can_be_added_to_a_deleted_object(store: Store) -> None:
+    claim = new_claim()
+    metadata_of(claim)["finalizers"] = ["example.com/hold"]
+    store.create(RESOURCE_CLAIMS, claim)
+    held = store.delete(RESOURCE_CLAIMS, LAB, "gpu")
+
+    metadata_of(held)["finalizers"] = ["example.com/hold", "example.com/late"]
+    with pytest.raises(InvalidError, match="no new finalizers can be added"):
+        store.update(RESOURCE_CLAIMS, held)
+
+
+def test_deletion_timestamp_cannot_be_taken_back(store: Store) -> None:
+    claim = new_claim()
+    metadata_of(claim)["finalizers"] = ["example.com/hold"]
+    store.create(RESOURCE_CLAIMS, claim)
+    held = store.delete(RESOURCE_CLAIMS, LAB, "gpu")
+
+    del metadata_of(held)["deletionTimestamp"]
+    updated = store.update(RESOURCE_CLAIMS, held)
+
+    assert metadata_of(updated)["deletionTimestamp"]
+
+
+def test_pod_on_a_node_stays_until_the_kubelet_deletes_it(store: Store) -> None:
+    store.create(PODS, new_pod(node="gpu-01"))
+
+    leaving = store.delete(PODS, LAB, "trainer")
+    assert metadata_of(leaving)["deletionGracePeriodSeconds"] == 30
+    assert metadata_of(store.get(PODS, LAB, "trainer"))["deletionTimestamp"]
+    store.delete(PODS, LAB, "trainer", grace_period_seconds=0)
+
+    assert store.list(PODS).items == []
+
+
+def test_second_delete_never_lengthens_the_grace_period(store: Store) -> None:
+    store.create(PODS, new_pod(node="gpu-01"))
+    store.delete(PODS, LAB, "trainer", grace_period_seconds=5)
+
+    again = store.delete(PODS, LAB, "trainer", grace_period_seconds=60)
+
+    assert metadata_of(again)["deletionGracePeriodSeconds"] == 5
+
+
+def test_pod_without_a_node_goes_at_once(store: Store) -> None:
+    store.create(PODS, new_pod())
+
+    store.delete(PODS, LAB, "trainer")
+
+    assert store.list(PODS).items == []
+
+
+def test_finished_pod_goes_at_once(store: Store) -> None:
+    pod = store.create(PODS, new_pod(node="gpu-01"))
+    store.update(PODS, {**pod, "status": {"phase": "Succeeded"}}, subresource="status")
+
+    store.delete(PODS, LAB, "trainer")
+
+    assert store.list(PODS).items == []
+
+
+def test_namespace_stays_terminating_until_it_is_finalized(store: Store) -> None:
+    held = store.delete(NAMESPACES, "", LAB)
+    assert held["status"] == {"phase": "Terminating"}
+
+    store.update(NAMESPACES, {**held, "spec": {"finalizers": []}}, subresource="finalize")
+
+    assert store.list(NAMESPACES).items == []
+
+
+def test_list_is_in_the_order_of_namespace_and_name(store: Store) -> None:
+    store.create(NAMESPACES, new_namespace("another"))
+    for namespace, name in (("lab", "b"), ("lab", "a"), ("another", "c")):
+        claim = new_claim()
+        claim["metadata"] = metadata(name, namespace)
+        store.create(RESOURCE_CLAIMS, claim)
+
+    names = [metadata_of(item)["name"] for item in store.list(RESOURCE_CLAIMS).items]
+    in_lab = [metadata_of(item)["name"] for item in store.list(RESOURCE_CLAIMS, LAB).items]
+
+    assert names == ["c", "a", "b"]
+    assert in_lab == ["a", "b"]
+
+
+def test_past_state_is_rolled_back_from_the_log(store: Store) -> None:
+    store.create(NODES, {"metadata": {"name": "a"}})
+    node = store.create(NODES, {"metadata": {"name": "b"}})
+    before = store.resource_version
+    metadata_of(node)["labels"] = {"later": "yes"}
+    store.update(NODES, node)
+    store.delete(NODES, "", "a")
+    store.create(NODES, {"metadata": {"name": "c"}})
+
+    past = store.at(before, NODES, namespace=None)
+
+    assert [stored.name for stored in past] == ["a", "b"]
+    assert "labels" not in metadata_of(past[1].value)
+
+
+def test_everything_survives_a_crash(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    crashed = with_namespace(Store(path))
+    claim = crashed.create(RESOURCE_CLAIMS, new_claim("kept"))
+    before = crashed.resource_version
+    crashed.create(RESOURCE_CLAIMS, new_claim("gone"))
+    crashed.delete(RESOURCE_CLAIMS, LAB, "gone")
+    last = crashed.resource_version
+    crashed._journal._connection.close()
+
+    store = Store(path)
+
+    assert store.resource_version == last
+    assert store.list(RESOURCE_CLAIMS).items == [claim]
+    events = store.watch(RESOURCE_CLAIMS, since=before).pending()
+    assert [(event.type, event.stored.name) for event in events] == [
+        ("ADDED", "gone"),
+        ("DELETED", "gone"),
+    ]
+    store.close()
+
+
+def test_watch_from_before_compaction_is_gone_also_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    store = with_namespace(Store(path, kept_events=8))
+    for number in range(30):
+        store.create(NODES, {"metadata": {"name": f"n{number}"}})
+
+    with pytest.raises(GoneError):
+        store.watch(NODES, since=2)
+    store.close()
+    again = Store(path, kept_events=8)
+    with pytest.raises(GoneError):
+        again.watch(NODES, since=2)
+    assert len(again.list(NODES).items) == 30
+    again.close()
+
+
+def test_watch_from_a_version_that_never_was_is_gone(store: Store) -> None:
+    with pytest.raises(GoneError):
+        store.watch(NODES, since=store.resource_version + 1)
+
+
+def test_second_server_on_one_directory_is_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(JournalBusyError, match="another devcluster runs"):
+        Store(tmp_path / "cluster.db")
+
+    assert store.list(NAMESPACES).items

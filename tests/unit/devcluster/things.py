@@ -1,0 +1,53 @@
+"""Objects as clients send them: without what the server fills in."""
+
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.devcluster.store import Store
+from dra_console.kube.kinds import NAMESPACES
+
+LAB = "lab"
+
+
+def metadata(name: str, namespace: str | None = LAB, **fields: Json) -> JsonObject:
+    found: JsonObject = {"name": name, **fields}
+    if namespace is not None:
+        found["namespace"] = namespace
+    return found
+
+
+def new_namespace(name: str = LAB, **labels: str) -> JsonObject:
+    return {"metadata": metadata(name, None, labels=dict(labels))}
+
+
+def new_pod(
+    name: str = "trainer", *, node: str = "", fields: JsonObject | None = None
+) -> JsonObject:
+    spec: JsonObject = {"containers": [{"name": "main", "image": "pause"}], **(fields or {})}
+    if node:
+        spec["nodeName"] = node
+    return {"metadata": metadata(name), "spec": spec}
+
+
+def new_claim(name: str = "gpu", **request: Json) -> JsonObject:
+    exactly: JsonObject = {"deviceClassName": "gpu.nvidia.com", **request}
+    requests: list[Json] = [{"name": "gpu", "exactly": exactly}]
+    return {"metadata": metadata(name), "spec": {"devices": {"requests": requests}}}
+
+
+def an_allocation(device: str = "gpu-0") -> JsonObject:
+    result: JsonObject = {
+        "request": "gpu",
+        "driver": "gpu.nvidia.com",
+        "pool": "gpu-01",
+        "device": device,
+    }
+    return {"devices": {"results": [result]}}
+
+
+def a_consumer(name: str = "trainer", uid: str = "uid-1") -> JsonObject:
+    return {"resource": "pods", "name": name, "uid": uid}
+
+
+def with_namespace(store: Store, name: str = LAB, **labels: str) -> Store:
+    """Create a namespace and return the store."""
+    store.create(NAMESPACES, new_namespace(name, **labels))
+    return store
