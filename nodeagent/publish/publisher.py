@@ -16,7 +16,14 @@ import structlog
 
 from nodeagent.devices.model import Inventory
 from nodeagent.fields import FieldError, Fields, JsonObject
-from nodeagent.kube.errors import ConflictError, ExpiredError, KubeError, NotFoundError, StatusError
+from nodeagent.kube.errors import (
+    ConflictError,
+    ExpiredError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    StatusError,
+)
 from nodeagent.kube.resources import Resources
 from nodeagent.publish.alarm import Alarm
 from nodeagent.publish.plan import Pool, Writes, lost_counters, plan_writes
@@ -32,7 +39,10 @@ SOON_SECONDS: Final = 0.2
 EVENT_SECONDS: Final = 30
 WATCH_SECONDS: Final = 300
 FIRST_RETRY_SECONDS: Final = 0.5
-LONGEST_RETRY_SECONDS: Final = 300
+LONGEST_RETRY_SECONDS: Final = 30
+INVALID_RETRY_SECONDS: Final = 300
+"""What the server's validation refused once, it will refuse again."""
+
 FOLLOW_RETRY_SECONDS: Final = 5
 
 
@@ -45,6 +55,8 @@ class BackOff:
 
     def after(self, error: Exception) -> float:
         """Return how long to wait after this failure; a server's own wish counts."""
+        if isinstance(error, InvalidError):
+            return INVALID_RETRY_SECONDS
         seconds = self._next_seconds
         self._next_seconds = min(self.longest_seconds, seconds * 2)
         if isinstance(error, StatusError) and error.retry_after_seconds is not None:
