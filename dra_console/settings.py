@@ -218,6 +218,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "schedule what a lost signal left waiting": {
+        "task": "dra_console.scheduling.tasks.sweep",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
 }
 
 REST_FRAMEWORK = {
@@ -226,6 +231,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "dra_console.api.problems.exception_handler",

@@ -32,7 +32,7 @@ def record(
         namespace=claim.namespace,
         claim_name=claim.name,
         pod_name=pod_name,
-        outcome=shaped["outcome"],
+        outcome=explanation.outcome.value,
         headline=explanation.headline,
         explanation=shaped,
         digest=digest,

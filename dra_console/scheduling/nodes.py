@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dra_console.allocator.decode import decode_node, decode_node_selector
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.nodes import selector_matches
+from dra_console.allocator.nodes import selects
 from dra_console.allocator.quantity import Quantity
 from dra_console.mirror.models import Node, Pod
 
@@ -96,10 +97,9 @@ def _selected(node: Node, spec: Mapping[str, Json]) -> bool:
         return False
     affinity = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not isinstance(required, dict):
+    if required is None:
         return True
-    texts = {key: str(value) for key, value in labels.items()}
-    return selector_matches(required, node_name=node.name, labels=texts)
+    return selects(decode_node_selector(required), node=decode_node(node.raw))
 
 
 def _untolerated_taint(node: JsonObject, tolerations: Sequence[Mapping[str, Json]]) -> str | None:

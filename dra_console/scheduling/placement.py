@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dra_console.allocator.model import AllocationResult, Node, ResourceClaim, Snapshot
-from dra_console.allocator.nodes import selector_matches_node
-from dra_console.allocator.search import Allocated, BrokenInput, BudgetExhausted, allocate
+from dra_console.allocator.nodes import NodeSelectorError, selects
+from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
+from dra_console.allocator.search import allocate
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,15 @@ def place(
     unavailable: set[str] = set()
     steps = 0
     for node in nodes:
-        elsewhere = [claim for claim in allocated if not _usable_on(claim, node)]
-        if elsewhere:
-            unavailable.update(claim.uid for claim in elsewhere)
-            reasons[node.name] = f"claim {elsewhere[0].name} is allocated on another node"
-            continue
-        answer = allocate(snapshot, unallocated, node=node)
+        try:
+            elsewhere = [claim for claim in allocated if not _usable_on(claim, node)]
+            if elsewhere:
+                unavailable.update(claim.uid for claim in elsewhere)
+                reasons[node.name] = f"claim {elsewhere[0].name} is allocated on another node"
+                continue
+            answer = allocate(snapshot, unallocated, node=node)
+        except NodeSelectorError as error:
+            return NotDecided(str(error), steps)
         steps += answer.steps
         if isinstance(answer, Allocated):
             return Placed(node.name, answer.results, steps)
@@ -79,4 +83,4 @@ def _usable_on(claim: ResourceClaim, node: Node) -> bool:
     allocation = claim.allocation
     if allocation is None or allocation.node_selector is None:
         return True
-    return selector_matches_node(allocation.node_selector, node)
+    return selects(allocation.node_selector, node=node)

@@ -47,7 +47,7 @@ def pending_claims(cluster: Cluster) -> list[ResourceClaim]:
 
 
 def _with_claims(pod: Pod, claims: Mapping[tuple[str, str], ResourceClaim]) -> WaitingPod:
-    found = []
+    found: list[ResourceClaim] = []
     for wanted in pod.raw["spec"].get("resourceClaims", ()):
         name = pod.claim_names.get(wanted["name"]) or wanted.get("resourceClaimName")
         claim = claims.get((pod.namespace, name)) if name else None

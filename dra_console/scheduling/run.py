@@ -15,6 +15,7 @@ from dra_console.allocator.decode import decode_claim
 from dra_console.allocator.explain import explain
 from dra_console.allocator.model import Node as AllocatorNode
 from dra_console.allocator.model import Snapshot
+from dra_console.allocator.nodes import NodeSelectorError
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError
 from dra_console.leases import Lease
@@ -91,7 +92,7 @@ def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
         node_reasons=reasons,
     )
     if isinstance(answer, Placed):
-        return _commit(state, waiting, answer)
+        return _commit(state, waiting, answer, [node.name for node in candidates])
     names = [node.name for node in candidates]
     pending = [claim for claim in waiting.claims if claim.allocation is None]
     headline = _explain(state, pending, pod_name=pod.name, node_names=names)
@@ -101,10 +102,10 @@ def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
     return False
 
 
-def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
+def _commit(state: _Run, waiting: WaitingPod, placed: Placed, candidates: Sequence[str]) -> bool:
     pod = waiting.pod
     pending = [claim for claim in waiting.claims if claim.allocation is None]
-    _explain(state, pending, pod_name=pod.name, node_names=[placed.node_name])
+    _explain(state, pending, pod_name=pod.name, node_names=candidates)
     allocations = iter(placed.allocations)
     by_uid = {claim.uid: claim for claim in state.snapshot.claims}
     planned = [
@@ -151,7 +152,11 @@ def _explain(
     decoded = [by_uid[claim.uid] for claim in claims if claim.uid in by_uid]
     if not decoded:
         return ""
-    explanation = explain(state.snapshot, decoded, node_names=node_names)
+    try:
+        explanation = explain(state.snapshot, decoded, node_names=node_names)
+    except NodeSelectorError as error:
+        log.warning("claim not explained", claim=decoded[0].key, error=str(error))
+        return str(error)
     for claim in claims:
         attempts.record(claim, explanation, pod_name=pod_name, at=timezone.now())
     return explanation.headline
