@@ -14,10 +14,10 @@ from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.reading import Fields
 from dra_console.devcluster.admission_claims import (
-    admin_access_causes,
     drop_freed_devices,
     status_causes,
 )
+from dra_console.devcluster.admission_devices import device_causes
 from dra_console.devcluster.admission_metadata import metadata_causes
 from dra_console.devcluster.admission_pods import pod_causes, pod_change_causes
 from dra_console.devcluster.defaults import set_defaults
@@ -58,6 +58,9 @@ IMMUTABLE_FIELDS: Final[Mapping[Kind, tuple[str, ...]]] = MappingProxyType(
         RESOURCE_SLICES: ("spec.driver", "spec.pool.name", "spec.nodeName"),
     }
 )
+
+KINDS_OF_ONE_SPEC: Final = frozenset({RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES})
+"""Their spec was checked when it was created and cannot change."""
 
 
 def admit_create(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -> None:
@@ -116,10 +119,7 @@ def _create_causes(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None)
     yield from metadata_causes(Fields("", obj))
     if kind == PODS:
         yield from pod_causes(Fields("", obj))
-    elif kind == RESOURCE_CLAIMS:
-        yield from admin_access_causes(inside(obj, "spec"), namespace=namespace)
-    elif kind == RESOURCE_CLAIM_TEMPLATES:
-        yield from admin_access_causes(inside(obj, "spec", "spec"), namespace=namespace)
+    yield from device_causes(kind, obj, namespace=namespace)
 
 
 def _update_causes(
@@ -136,6 +136,8 @@ def _update_causes(
             value = orjson.dumps(_at(obj, path)).decode()
             message = f"Invalid value: {value}: field is immutable"
             yield Cause(path, "FieldValueInvalid", message)
+    if kind not in KINDS_OF_ONE_SPEC and obj.get("spec") != old.get("spec"):
+        yield from device_causes(kind, obj, namespace=namespace)
     if kind == PODS and not subresource:
         yield from pod_change_causes(obj, old=old)
     if kind == RESOURCE_CLAIMS and subresource == "status":

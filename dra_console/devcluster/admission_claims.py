@@ -1,6 +1,6 @@
-"""Rules for the status of a claim, and for who may ask for admin access.
+"""Rules for the status of a claim.
 
-Source: `dra-semantics.md` 1.5 (status), 4.4 (what an update may do), 4.5 (admin access).
+Source: `dra-semantics.md` 1.5 (status), 4.4 (what an update may do), 4.5 (admin results).
 Nothing here looks at other claims: that two claims hold one device, no API server notices.
 """
 
@@ -11,29 +11,15 @@ import orjson
 
 from dra_console.allocator.model import JsonObject
 from dra_console.allocator.reading import Fields
+from dra_console.allocator.validate import ADMIN_ACCESS_LABEL
 from dra_console.devcluster.errors import Cause
 from dra_console.devcluster.fields import inside
 
-ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 LONGEST_RESERVED_FOR: Final = 256
 LONGEST_RESULTS: Final = 32
 LONGEST_RESULT_CONFIG: Final = 64
 
 DEVICE_FIELDS: Final = ("driver", "pool", "device")
-
-
-def admin_access_causes(spec: Fields, *, namespace: JsonObject | None) -> Iterator[Cause]:
-    """Yield each request for admin access that the namespace does not permit.
-
-    `spec` is the claim's, also for a template: the real API server prints the claim's path.
-    """
-    if _permits_admin_access(namespace):
-        return
-    devices = spec.child("devices")
-    for index, request in enumerate(devices.children("requests") if devices else ()):
-        exact = request.child("exactly")
-        if exact is not None and exact.boolean("adminAccess"):
-            yield _admin_cause(f"spec.devices.requests[{index}].adminAccess")
 
 
 def drop_freed_devices(claim: JsonObject) -> None:
@@ -137,7 +123,11 @@ def _result_causes(
         message = f'Invalid value: "{request}": must be the name of a request in the claim'
         yield Cause(result.path_of("request"), "FieldValueInvalid", message)
     if result.boolean("adminAccess") and not _permits_admin_access(namespace):
-        yield _admin_cause(result.path_of("adminAccess"))
+        message = (
+            "Forbidden: admin access to devices requires the"
+            f" `{ADMIN_ACCESS_LABEL}: true` label on the containing namespace"
+        )
+        yield Cause(result.path_of("adminAccess"), "FieldValueForbidden", message)
 
 
 def _device_status_causes(status: Fields) -> Iterator[Cause]:
@@ -176,12 +166,4 @@ def _request_names(claim: JsonObject) -> set[str]:
 
 def _permits_admin_access(namespace: JsonObject | None) -> bool:
     labels = inside(namespace or {}, "metadata", "labels")
-    return labels.text(ADMIN_LABEL) == "true"
-
-
-def _admin_cause(path: str) -> Cause:
-    message = (
-        "Forbidden: admin access to devices requires the"
-        f" `{ADMIN_LABEL}: true` label on the containing namespace"
-    )
-    return Cause(path, "FieldValueForbidden", message)
+    return labels.text(ADMIN_ACCESS_LABEL) == "true"

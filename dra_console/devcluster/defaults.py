@@ -66,11 +66,13 @@ def _claim_spec(spec: Fields) -> None:
         return
     for request in devices.children("requests"):
         for exact in _exact_requests(request):
-            mode = exact.raw.setdefault("allocationMode", EXACT_COUNT)
+            # To the API's types an empty text and 0 are the same as absent.
+            mode = exact.text("allocationMode") or EXACT_COUNT
+            exact.raw["allocationMode"] = mode
             if mode == EXACT_COUNT:
-                exact.raw.setdefault("count", 1)
+                exact.raw["count"] = exact.integer("count") or 1
             for toleration in exact.children("tolerations"):
-                toleration.raw.setdefault("operator", "Equal")
+                toleration.raw["operator"] = toleration.text("operator") or "Equal"
 
 
 def _exact_requests(request: Fields) -> Iterator[Fields]:

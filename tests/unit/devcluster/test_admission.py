@@ -9,6 +9,7 @@ from dra_console.devcluster.fields import inside
 from dra_console.devcluster.metadata import metadata_of
 from dra_console.devcluster.store import Store
 from dra_console.kube.kinds import (
+    DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
     NAMESPACES,
     NODES,
@@ -25,6 +26,7 @@ from tests.unit.devcluster.things import (
     new_claim,
     new_namespace,
     new_pod,
+    new_slice,
     with_namespace,
 )
 
@@ -133,10 +135,9 @@ def test_spec_of_a_template_cannot_change(store: Store) -> None:
 
 @pytest.mark.parametrize("field", ["driver", "nodeName"])
 def test_slice_stays_with_its_driver_and_node(store: Store, field: str) -> None:
-    spec: JsonObject = {"driver": "a", "nodeName": "n", "pool": {"name": "p"}}
-    store.create(RESOURCE_SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    store.create(RESOURCE_SLICES, new_slice())
 
-    changed: JsonObject = {"metadata": {"name": "s"}, "spec": {**spec, field: "other"}}
+    changed = new_slice(**{field: "other"})
 
     assert fields_refused(lambda: store.update(RESOURCE_SLICES, changed)) == [
         (f"spec.{field}", "FieldValueInvalid")
@@ -394,3 +395,50 @@ def test_namespace_is_active_and_labelled_with_its_name(store: Store) -> None:
 
     assert namespace["status"] == {"phase": "Active"}
     assert inside(namespace, "metadata", "labels").text("kubernetes.io/metadata.name") == LAB
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "field"),
+    [
+        ({"deviceClassName": ""}, "spec.devices.requests[0].exactly.deviceClassName"),
+        ({"count": -1}, "spec.devices.requests[0].exactly.count"),
+        (
+            {"selectors": [{"cel": {"expression": "device.driver == \u201ca\u201d"}}]},
+            "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+        ),
+        ({"colour": "red"}, "spec.devices.requests[0].exactly.colour"),
+    ],
+)
+def test_claim_is_refused_with_the_field_as_a_form_would(
+    store: Store, request_fields: JsonObject, field: str
+) -> None:
+    refused = fields_refused(
+        lambda: store.create(RESOURCE_CLAIMS, new_claim(fields=request_fields))
+    )
+
+    assert [path for path, _ in refused] == [field]
+
+
+def test_changed_slice_and_class_are_checked_again(store: Store) -> None:
+    store.create(RESOURCE_SLICES, new_slice())
+    device_class: JsonObject = {"metadata": {"name": "c"}, "spec": {}}
+    store.create(DEVICE_CLASSES, device_class)
+
+    twice = new_slice(devices=[{"name": "a"}, {"name": "a"}])
+    broken: JsonObject = {"selectors": [{"cel": {"expression": "?!"}}]}
+
+    assert fields_refused(lambda: store.update(RESOURCE_SLICES, twice))[0][0].startswith(
+        "spec.devices[1]"
+    )
+    assert fields_refused(
+        lambda: store.update(DEVICE_CLASSES, {**device_class, "spec": broken})
+    ) == [("spec.selectors[0].cel.expression", "FieldValueInvalid")]
+
+
+def test_taint_rule_needs_a_key_and_a_known_effect(store: Store) -> None:
+    rule: JsonObject = {"metadata": {"name": "r"}, "spec": {"taint": {"effect": "Maybe"}}}
+
+    assert fields_refused(lambda: store.create(DEVICE_TAINT_RULES, rule)) == [
+        ("spec.taint.key", "FieldValueRequired"),
+        ("spec.taint.effect", "FieldValueNotSupported"),
+    ]

@@ -7,6 +7,7 @@ import pytest
 from dra_console.devcluster.errors import GoneError
 from dra_console.devcluster.store import Store
 from dra_console.kube.kinds import NODES, RESOURCE_SLICES
+from tests.unit.devcluster.things import new_slice
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ async def test_watcher_of_all_kinds_sees_all(store: Store) -> None:
     watcher = store.watch(None, since=store.resource_version)
 
     add_nodes(store, "a")
-    store.create(RESOURCE_SLICES, {"metadata": {"name": "s"}, "spec": {}})
+    store.create(RESOURCE_SLICES, new_slice())
 
     assert [event.kind for event in watcher.pending()] == [NODES, RESOURCE_SLICES]
 

@@ -18,7 +18,7 @@ from dra_console.kube.kinds import (
     SERVICE_ACCOUNTS,
     Kind,
 )
-from tests.unit.devcluster.things import LAB, new_claim, new_pod, with_namespace
+from tests.unit.devcluster.things import LAB, new_claim, new_pod, new_slice, with_namespace
 
 
 @pytest.fixture
@@ -150,10 +150,9 @@ async def test_foreground_deletion_takes_dependents_first(store: Store) -> None:
 
 async def test_slices_and_pods_go_with_their_node(store: Store) -> None:
     node = store.create(NODES, {"metadata": {"name": "gpu-01"}})
-    owner = reference_to(node, NODES)
-    store.create(
-        RESOURCE_SLICES, {"metadata": {"name": "s", "ownerReferences": [owner]}, "spec": {}}
-    )
+    resource_slice = new_slice()
+    metadata_of(resource_slice)["ownerReferences"] = [reference_to(node, NODES)]
+    store.create(RESOURCE_SLICES, resource_slice)
     store.create(PODS, new_pod(node="gpu-01"))
     await settled()
 

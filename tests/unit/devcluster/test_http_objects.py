@@ -14,6 +14,7 @@ from tests.unit.devcluster.things import (
     an_allocation,
     new_claim,
     new_pod,
+    new_slice,
     with_namespace,
 )
 
@@ -310,8 +311,7 @@ def test_propagation_policy_becomes_a_finalizer(
 
 def test_collection_is_deleted_by_selector(cluster: Cluster) -> None:
     for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2")):
-        spec: JsonObject = {"driver": "d", "nodeName": node, "pool": {"name": node}}
-        cluster.store.create(RESOURCE_SLICES, {"metadata": {"name": name}, "spec": spec})
+        cluster.store.create(RESOURCE_SLICES, new_slice(name, node=node))
     query = {"fieldSelector": "spec.nodeName=n1"}
 
     _, deleted = ask(cluster, a_request("DELETE", RESOURCE_SLICES.path(), query=query))

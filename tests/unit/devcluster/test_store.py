@@ -24,6 +24,7 @@ from tests.unit.devcluster.things import (
     new_claim,
     new_namespace,
     new_pod,
+    new_slice,
     with_namespace,
 )
 
@@ -146,16 +147,11 @@ def test_update_that_changes_nothing_makes_no_version(store: Store) -> None:
 
 
 def test_generation_grows_with_the_spec_only(store: Store) -> None:
-    spec: JsonObject = {
-        "driver": "gpu.nvidia.com",
-        "pool": {"name": "gpu-01", "generation": 1, "resourceSliceCount": 1},
-        "nodeName": "gpu-01",
-    }
-    created = store.create(RESOURCE_SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    created = store.create(RESOURCE_SLICES, new_slice())
 
     metadata_of(created)["labels"] = {"a": "b"}
     labelled = store.update(RESOURCE_SLICES, created)
-    labelled["spec"] = {**spec, "devices": []}
+    labelled["spec"] = new_slice(devices=[{"name": "gpu-0"}])["spec"]
     changed = store.update(RESOURCE_SLICES, labelled)
 
     assert metadata_of(labelled)["generation"] == 1

@@ -27,10 +27,23 @@ def new_pod(
     return {"metadata": metadata(name), "spec": spec}
 
 
-def new_claim(name: str = "gpu", **request: Json) -> JsonObject:
-    exactly: JsonObject = {"deviceClassName": "gpu.nvidia.com", **request}
+def new_claim(
+    name: str = "gpu", *, fields: JsonObject | None = None, **request: Json
+) -> JsonObject:
+    """Build a claim with one request; keywords and `fields` are the request's."""
+    exactly: JsonObject = {"deviceClassName": "gpu.nvidia.com", **request, **(fields or {})}
     requests: list[Json] = [{"name": "gpu", "exactly": exactly}]
     return {"metadata": metadata(name), "spec": {"devices": {"requests": requests}}}
+
+
+def new_slice(name: str = "gpu-01-0", *, node: str = "gpu-01", **fields: Json) -> JsonObject:
+    spec: JsonObject = {
+        "driver": "gpu.nvidia.com",
+        "nodeName": node,
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        **fields,
+    }
+    return {"metadata": metadata(name, None), "spec": spec}
 
 
 def an_allocation(device: str = "gpu-0") -> JsonObject:
