@@ -124,9 +124,7 @@ class Judge:
         usage = self.matcher.usage
         holder = usage.holders.get(published.id)
         if holder is not None and not want.wish.admin_access:
-            return DeviceVerdict(
-                published, Verdict.TAKEN, "allocated to another claim", want, holder
-            )
+            return DeviceVerdict(published, Verdict.TAKEN, "in use by another claim", want, holder)
         if self.matcher.has_capacity(published, wish=want.wish):
             return None
         if consumption(published.device, requested=want.wish.capacity or {}) is None:

@@ -33,7 +33,7 @@ def a_fleet() -> list[JsonObject]:
         an_allocated_claim("held", namespace="team-research"),
         an_allocated_claim("secret", namespace="team-vision", results=[a_result("gpu-1")]),
         a_claim("waits", namespace="team-research"),
-        a_claim("hidden", namespace="team-vision"),
+        a_claim("concealed", namespace="team-vision"),
         a_template("one-gpu", namespace="team-research"),
         a_template("private", namespace="team-vision"),
     ]

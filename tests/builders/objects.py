@@ -40,6 +40,15 @@ def an_object(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **body}
 
 
+def unborn(one: JsonObject) -> JsonObject:
+    """Take off what a server gives an object, so that it can be created."""
+    metadata = one["metadata"]
+    assert isinstance(metadata, dict)
+    given = {"uid", "resourceVersion", "creationTimestamp"}
+    kept: JsonObject = {key: value for key, value in metadata.items() if key not in given}
+    return {**one, "metadata": kept}
+
+
 def a_node(name: str = NODE, **labels: str) -> JsonObject:
     node = an_object("Node", name, api_version="v1", spec={}, status={})
     metadata = node["metadata"]
@@ -105,7 +114,7 @@ def a_taint(
     return {"key": key, "value": value, "effect": effect, "timeAdded": "2026-11-29T09:12:00Z"}
 
 
-def a_slice(
+def a_slice(  # noqa: PLR0913  a builder has one default for each thing a test may state
     name: str | None = None,
     *,
     node: str | None = NODE,
@@ -193,7 +202,7 @@ def a_claim_spec(
     return {"devices": devices}
 
 
-def a_claim(
+def a_claim(  # noqa: PLR0913  a builder has one default for each thing a test may state
     name: str = "train",
     *,
     namespace: str = NAMESPACE,
@@ -284,7 +293,7 @@ def a_taint_rule(
     )
 
 
-def a_pod(
+def a_pod(  # noqa: PLR0913  a builder has one default for each thing a test may state
     name: str = "train",
     *,
     namespace: str = NAMESPACE,
