@@ -10,6 +10,8 @@ from dra_console.api.document import DocumentView, viewer
 from dra_console.api.nodes import NodeViewSet
 from dra_console.api.nowhere import NowhereView
 from dra_console.api.pools import PoolViewSet
+from dra_console.api.resourceclaims import ResourceClaimViewSet
+from dra_console.api.resourceclaimtemplates import ResourceClaimTemplateViewSet
 from dra_console.api.resourceslices import ResourceSliceViewSet
 
 app_name = "api"
@@ -21,6 +23,8 @@ for plural, viewset in {
     "devices": DeviceViewSet,
     "nodes": NodeViewSet,
     "pools": PoolViewSet,
+    "resourceclaims": ResourceClaimViewSet,
+    "resourceclaimtemplates": ResourceClaimTemplateViewSet,
     "resourceslices": ResourceSliceViewSet,
 }.items():
     router.register(plural, viewset, basename=plural)

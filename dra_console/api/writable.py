@@ -58,6 +58,6 @@ class WritableKindViewSet(MirroredKindViewSet[Row]):
             return {}
         names = {part: str(metadata.get(part)) for part in ("namespace", "name")}
         return {
-            "Location": reverse(f"api:{self.kind.plural}-detail", kwargs=names),
+            "Location": reverse(f"api:{self.kind.plural}-detail", kwargs=names) + "/",
             "ETag": f'"{metadata.get("resourceVersion")}"',
         }

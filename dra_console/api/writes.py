@@ -12,7 +12,6 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from dra_console.access import rules
 from dra_console.access.audit import Write, audited
-from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.validate import FieldError
 from dra_console.api.problems import Problem, body_problem, pointer_to
@@ -103,10 +102,7 @@ def read_manifest(body: object, *, kind: Kind, validate: Validation) -> JsonObje
             raise body_problem(f"expected {expected}, got {manifest[field]!r}", pointer=f"/{field}")
     if not isinstance(manifest.get("metadata"), dict):
         raise body_problem("expected an object with name and namespace", pointer="/metadata")
-    try:
-        refused = validate(manifest)
-    except DecodeError as error:
-        raise body_problem(error.message, pointer=pointer_to(error.path)) from error
+    refused = validate(manifest)
     if refused:
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -87,11 +87,17 @@ def served_cluster(directory: Path) -> Iterator[ServedCluster]:
     write_kubeconfig(kubeconfig, url=f"http://{LOOPBACK}:{listener.getsockname()[1]}")
     loop = asyncio.new_event_loop()
     stopping = asyncio.Event()
-    store = Store(directory / "cluster.db")
-    api = Api(EmbeddedCluster(store, policy, Signer.from_directory(directory)), stopping=stopping)
-    server = threading.Thread(
-        target=loop.run_until_complete, args=(serve(api, listener, stopping=stopping),)
-    )
+
+    async def serve_until_stopped() -> None:
+        # SQLite allows a connection in the thread that opened it only.
+        store = Store(directory / "cluster.db")
+        cluster = EmbeddedCluster(store, policy, Signer.from_directory(directory))
+        try:
+            await serve(Api(cluster, stopping=stopping), listener, stopping=stopping)
+        finally:
+            store.close()
+
+    server = threading.Thread(target=loop.run_until_complete, args=(serve_until_stopped(),))
     server.start()
     try:
         yield ServedCluster(kubeconfig, policy)
@@ -99,4 +105,3 @@ def served_cluster(directory: Path) -> Iterator[ServedCluster]:
         loop.call_soon_threadsafe(stopping.set)
         server.join(timeout=10)
         loop.close()
-        store.close()

@@ -79,3 +79,12 @@ def as_nobody(db: None) -> Client:
     """Log in somebody who has an identity in Kubernetes and no right there."""
     del db
     return client_of(an_account("nobody"))
+
+
+@pytest.fixture
+def as_reader(db: None) -> Client:
+    """Log in by session, as a browser does."""
+    del db
+    client = Client()
+    client.force_login(an_account("reader"))
+    return client
