@@ -98,6 +98,16 @@ def read_form(template: JsonObject) -> ShownTemplate:
     return ShownTemplate(values, not_shown)
 
 
+def selectors_of(template: JsonObject) -> Selectors:
+    """Tell which selector of the form's request means what to the form.
+
+    Raises:
+        DecodeError: as `read_form`.
+
+    """
+    return Selectors.read(_Template.of(template).exactly)
+
+
 def write_form(values: TemplateForm, *, base: JsonObject | None = None) -> JsonObject:
     """Put the form's values into a copy of `base`, or into a new template.
 
