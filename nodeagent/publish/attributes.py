@@ -27,7 +27,7 @@ log = structlog.get_logger()
 VALUE_BYTES: Final = 64
 """What the API takes for a string or version attribute."""
 
-VERSION: Final = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?")
+VERSION: Final = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?", re.ASCII)
 STANDARD_DOMAIN: Final = "resource.kubernetes.io"
 
 

@@ -28,7 +28,8 @@ SUFFIXES: Final = {
 }
 QUANTITY: Final = re.compile(
     r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))"
-    r"(?:[eE](?P<exponent>[+-]?\d{1,3})|(?P<suffix>[numkMGTPE]|[KMGTPE]i))?"
+    r"(?:[eE](?P<exponent>[+-]?\d{1,3})|(?P<suffix>[numkMGTPE]|[KMGTPE]i))?",
+    re.ASCII,
 )
 BINARY_SUFFIXES: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 

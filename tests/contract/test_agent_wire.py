@@ -1,0 +1,179 @@
+"""Both halves of the live wire, version 1, against the same golden frames."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_console.telemetry.messages import Claims, Hello, decode_frame, encode_welcome
+from dra_console.telemetry.messages import Sample as ConsoleSample
+from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.devices.model import Reading, Source
+from nodeagent.fields import FieldError
+from nodeagent.telemetry.messages import (
+    Identity,
+    Sample,
+    decode_welcome,
+    encode_claims,
+    encode_hello,
+    encode_sample,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "wire" / "v1"
+NOW = datetime(2026, 11, 29, 20, 0, tzinfo=UTC)
+GPU_0 = "GPU-93e495c5-2453-5663-a28a-e22d21ace816"
+CLAIM = "77777777-0000-4000-8000-000000000063"
+OTHER = "88888888-0000-4000-8000-000000000001"
+
+READINGS = (
+    Reading(
+        device="gpu-0",
+        uuid=GPU_0,
+        utilisation_percent=97,
+        memory_used_bytes=68719476736,
+        memory_total_bytes=85520809984,
+        power_milliwatts=612345,
+        temperature_celsius=60,
+        sm_clock_megahertz=1980,
+        process_count=3,
+    ),
+    Reading(
+        device="gpu-1",
+        uuid="GPU-6b5f1c4e-0000-4000-8000-000000000000",
+        utilisation_percent=0,
+        memory_used_bytes=0,
+    ),
+    Reading(device="gpu-0-mig-1g5gb-19-2", uuid="MIG-0a2ab4e8-55a6-5f43-8a5b-1d2c3b4a5e6f"),
+)
+ENTRIES = (
+    Entry(
+        uid=OTHER,
+        namespace="team-vision",
+        name="notebook",
+        state=State.STARTED,
+        resource_version="9",
+        changed_at=NOW,
+        devices=(
+            PlannedDevice(
+                requests=(),
+                pool="gpu-01",
+                device="gpu-1",
+                cdi_name=f"{OTHER}-gpu-1",
+                parent_uuid=None,
+                uuid=None,
+            ),
+        ),
+    ),
+    Entry(
+        uid=CLAIM,
+        namespace="team-research",
+        name="train",
+        state=State.COMPLETED,
+        resource_version="7",
+        changed_at=NOW.astimezone(timezone(timedelta(hours=2))),
+        devices=(
+            PlannedDevice(
+                requests=("gpu",),
+                pool="gpu-01",
+                device="gpu-0",
+                cdi_name=f"{CLAIM}-gpu-0",
+                parent_uuid=GPU_0,
+                uuid=GPU_0,
+            ),
+        ),
+    ),
+)
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / f"{name}.json").read_text()
+
+
+def agents_frames() -> dict[str, str]:
+    identity = Identity(
+        node_name="gpu-01",
+        driver="gpu.nvidia.com",
+        pool="gpu-01",
+        source=Source.SIMULATED,
+        boot_id="5f0c1c44-8f63-4f0e-9a1d-6d7d8a1c2b3e",
+    )
+    return {
+        "hello": encode_hello(identity),
+        "sample": encode_sample(Sample(NOW, READINGS), seq=1),
+        "claims": encode_claims(ENTRIES, driver="gpu.nvidia.com", seq=2),
+        "claims-none": encode_claims((), driver="gpu.nvidia.com", seq=7),
+    }
+
+
+def test_every_golden_frame_is_checked() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.json")} == {*agents_frames(), "welcome"}
+
+
+@pytest.mark.parametrize("name", ["hello", "sample", "claims", "claims-none"])
+def test_the_agent_writes_the_golden_frame(name: str) -> None:
+    assert json.loads(agents_frames()[name]) == json.loads(golden(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("hello", Hello), ("sample", ConsoleSample), ("claims", Claims), ("claims-none", Claims)],
+)
+def test_the_console_reads_the_golden_frame(name: str, kind: type) -> None:
+    assert isinstance(decode_frame(golden(name)), kind)
+
+
+def test_the_console_sees_what_was_not_reported_as_not_reported() -> None:
+    frame = decode_frame(golden("sample"))
+
+    assert isinstance(frame, ConsoleSample)
+    assert [device.utilisation_percent for device in frame.devices] == [97, 0, None]
+    assert frame.devices[1].power_milliwatts is None
+
+
+def test_both_halves_agree_on_the_welcome() -> None:
+    assert json.loads(encode_welcome()) == json.loads(golden("welcome"))
+    assert decode_welcome(encode_welcome()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"v": 2}, "expected welcome of version 1, got welcome of 2"),
+        ({"type": "goodbye"}, "got goodbye of 1"),
+        ({"sample_interval_seconds": 0}, "expected more than 0, got 0"),
+        ({"sample_interval_seconds": "1"}, "expected a number, got the string '1'"),
+    ],
+)
+def test_the_agent_takes_no_other_welcome(change: dict[str, Any], message: str) -> None:
+    frame = {**json.loads(golden("welcome")), **change}
+
+    with pytest.raises(FieldError, match=message):
+        decode_welcome(json.dumps(frame))
+
+
+def test_claims_that_left_or_have_no_name_are_not_told() -> None:
+    gone = [
+        Entry(
+            uid=f"uid-{state.value}",
+            namespace="team-research",
+            name="train",
+            state=state,
+            resource_version="1",
+            changed_at=NOW,
+        )
+        for state in (State.STALE_BOOT, State.UNPREPARED, State.UNPREPARING)
+    ]
+    nameless = Entry(
+        uid="uid-9",
+        namespace="",
+        name="",
+        state=State.COMPLETED,
+        resource_version="",
+        changed_at=NOW,
+    )
+
+    frame = json.loads(encode_claims([*gone, nameless], driver="gpu.nvidia.com", seq=1))
+
+    assert frame["claims"] == []
