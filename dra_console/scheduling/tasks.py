@@ -1,10 +1,10 @@
 """Start scheduling runs: on changes, debounced, and every few seconds in case one was lost."""
 
 import redis
-from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from dra_console.celery import app
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.attempts import forget_old
@@ -27,7 +27,7 @@ def request_run(cluster_id: int, *, delay_seconds: float = DEBOUNCE_SECONDS) -> 
         )
 
 
-@shared_task
+@app.task
 def schedule_cluster(cluster_id: int) -> None:
     """Run once; a run that is under way elsewhere is followed by another."""
     _redis.delete(_queued_key(cluster_id))
@@ -41,7 +41,7 @@ def schedule_cluster(cluster_id: int) -> None:
     request_run(cluster_id, delay_seconds=BUSY_RETRY_SECONDS)
 
 
-@shared_task
+@app.task
 def sweep() -> None:
     """Run every enabled cluster, in case a change was not noticed; forget old attempts."""
     for cluster in Cluster.objects.filter(enabled=True):
