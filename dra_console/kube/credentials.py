@@ -7,7 +7,7 @@ Its models and its generated methods are not: they decode ten times slower than 
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import yaml
 from kubernetes import config
@@ -17,6 +17,17 @@ from dra_console.kube.errors import KubeconfigError
 
 LoadConfiguration: TypeAlias = Callable[[], Configuration]
 """Reads the credentials anew: tokens and certificates in files change while we run."""
+
+UNUSABLE: Final = (
+    config.ConfigException,
+    OSError,
+    yaml.YAMLError,
+    # What the package's loader trips over where a document has another shape than it expects.
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 def from_kubeconfig(path: str, *, context: str) -> LoadConfiguration:
@@ -32,7 +43,7 @@ def from_kubeconfig(path: str, *, context: str) -> LoadConfiguration:
                 # The file belongs to its owner; refreshed tokens stay in memory.
                 persist_config=False,
             )
-        except (config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
+        except UNUSABLE as error:
             where = f"{path}, context {context}" if context else path
             raise KubeconfigError(f"{where}: {error}") from error
         return configuration

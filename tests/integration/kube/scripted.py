@@ -1,0 +1,164 @@
+"""An HTTP server that answers as a test told it to, and remembers what it was asked."""
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
+
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.kube.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. With `lines` it is a chunked stream; `stays_open` leaves it unfinished."""
+
+    body: Json = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    lines: tuple[Json, ...] | None = None
+    stays_open: bool = False
+    breaks_off: bool = False
+    raw: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as it came in."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: list[tuple[str, str]]
+    body: Json
+
+    def values_of(self, header: str) -> list[str]:
+        return [value for name, value in self.headers if name.lower() == header.lower()]
+
+
+class ScriptedServer:
+    """Gives its answers in order; the last one again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.answers: deque[Answer] = deque()
+        self.asked: list[Asked] = []
+        self.closing = threading.Event()
+        handler = type("ScriptedHandler", (Handler,), {"script": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+        self.kubeconfig = directory / "kubeconfig"
+        self.write_kubeconfig(token="first")
+
+    def write_kubeconfig(self, *, token: str) -> None:
+        named = {"name": "it"}
+        address = f"http://127.0.0.1:{self._server.server_port}"
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{**named, "cluster": {"server": address}}],
+            "users": [{**named, "user": {"token": token}}],
+            "contexts": [{**named, "context": {"cluster": "it", "user": "it"}}],
+            "current-context": "it",
+        }
+        self.kubeconfig.write_text(yaml.safe_dump(document))
+
+    def client(self) -> Client:
+        return Client.from_kubeconfig(str(self.kubeconfig))
+
+    def will_answer(self, *answers: Answer) -> None:
+        self.answers.extend(answers)
+
+    def close(self) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def next_answer(self) -> Answer:
+        return self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Takes each answer from its server's script."""
+
+    script: "ScriptedServer"
+
+    protocol_version = "HTTP/1.1"
+
+    def handle_one_request(self) -> None:
+        try:
+            super().handle_one_request()
+        except ConnectionError:
+            self.close_connection = True
+
+    def _answer(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
+        parts = urlsplit(self.path)
+        query = dict(parse_qsl(parts.query))
+        headers = [*self.headers.items()]
+        self.script.asked.append(Asked(self.command, parts.path, query, headers, body))
+        answer = self.script.next_answer()
+        if answer.lines is not None:
+            self._stream(answer)
+            return
+        payload = json.dumps(answer.body).encode() if answer.raw is None else answer.raw
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def _stream(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for line in answer.lines or ():
+            self._chunk(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+        if answer.stays_open:
+            self.script.closing.wait(20)
+        if answer.breaks_off:
+            self.close_connection = True
+        else:
+            self._chunk(b"")
+
+    def _chunk(self, payload: bytes) -> None:
+        self.wfile.write(f"{len(payload):x}\r\n".encode() + payload + b"\r\n")
+        self.wfile.flush()
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - names of http.server
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def scripted_server(directory: Path) -> Iterator[ScriptedServer]:
+    """Serve until the block ends."""
+    server = ScriptedServer(directory)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def a_status(code: int, message: str, *, causes: list[Json] | None = None) -> JsonObject:
+    """Build the body of a refusal."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Status",
+        "status": "Failure",
+        "message": message,
+        "code": code,
+        "details": {"causes": causes or []},
+    }
