@@ -13,9 +13,14 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
+from redis import RedisError
 
-from dra_console.mirror.models import Cluster, Cursor
+from dra_console.access.errors import RightsUnknownError
+from dra_console.mirror.clusters import current_cluster
+from dra_console.mirror.models import ClaimState, Cluster, Cursor
 from dra_console.web import theme
+from dra_console.web.claim_listing import visible_claims
+from dra_console.web.presenters.reader import reader_of
 from dra_console.web.wording import age_in_words
 
 
@@ -40,6 +45,14 @@ class Entry:
 ENTRIES = (
     Entry(label="Overview", icon="layout-dashboard", page="overview", key="o"),
     Entry(label="Devices", icon="grid-dots", page="devices", key="d", detail_pages=("device",)),
+    Entry(label="Claims", icon="file-text", page="claims", key="c", detail_pages=("claim", "pod")),
+    Entry(
+        label="Templates",
+        icon="template",
+        page="templates",
+        key="t",
+        detail_pages=("template", "request"),
+    ),
     Entry(label="Nodes", icon="server", page="nodes", key="n", detail_pages=("node",)),
 )
 
@@ -54,6 +67,8 @@ class ShownEntry:
     address: str
     is_current: bool
     starts_group: bool
+    waiting: int
+    """Claims that wait; 0 shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,8 @@ def navigation(request: HttpRequest) -> Mapping[str, object]:
 
 def navigation_of(request: HttpRequest) -> Navigation:
     """Draw the frame for the page that the request asks for."""
-    cluster = Cluster.objects.filter(enabled=True).first()
+    cluster = _cluster()
+    waiting = _waiting(request, cluster)
     page = request.resolver_match.url_name if request.resolver_match else None
     return Navigation(
         entries=tuple(
@@ -90,6 +106,7 @@ def navigation_of(request: HttpRequest) -> Navigation:
                 address=reverse(f"web:{entry.page}"),
                 is_current=page in {entry.page, *entry.detail_pages},
                 starts_group=entry.starts_group,
+                waiting=waiting if entry.page == "claims" else 0,
             )
             for entry in ENTRIES
         ),
@@ -97,6 +114,24 @@ def navigation_of(request: HttpRequest) -> Navigation:
         mirror_note=_mirror_note(cluster, now=timezone.now()),
         request_address=_request_address(),
     )
+
+
+def _cluster() -> Cluster | None:
+    try:
+        return current_cluster()
+    except Cluster.DoesNotExist:
+        return None
+
+
+def _waiting(request: HttpRequest, cluster: Cluster | None) -> int:
+    """Count the pending claims that the person may see; 0 also where that cannot be asked."""
+    if cluster is None:
+        return 0
+    try:
+        reader = reader_of(request.user, cluster)
+    except (RightsUnknownError, RedisError):
+        return 0
+    return visible_claims(cluster, reader).filter(state=ClaimState.PENDING).count()
 
 
 def _mirror_note(cluster: Cluster | None, *, now: datetime) -> str:

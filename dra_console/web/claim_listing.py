@@ -1,0 +1,29 @@
+"""Which claims a reader may know of, and the rows that list them."""
+
+from django.db.models import QuerySet
+
+from dra_console.mirror.models import Cluster, DeviceAssignment, ResourceClaim
+from dra_console.scheduling.models import Attempt
+from dra_console.web.presenters.claim_table import ClaimRow, claim_rows
+from dra_console.web.presenters.reader import Reader
+
+
+def visible_claims(cluster: Cluster, reader: Reader) -> QuerySet[ResourceClaim]:
+    """Select the claims that the reader may know of."""
+    selected = ResourceClaim.objects.filter(cluster=cluster)
+    if reader.namespaces is None:
+        return selected
+    return selected.filter(namespace__in=reader.namespaces)
+
+
+def rows_of(cluster: Cluster, claims: list[ResourceClaim]) -> tuple[ClaimRow, ...]:
+    """List claims with their devices and reasons, in two queries."""
+    uids = [claim.uid for claim in claims]
+    attempts = Attempt.objects.filter(cluster=cluster, claim_uid__in=uids).order_by("last_at", "pk")
+    return claim_rows(
+        claims,
+        assignments=DeviceAssignment.objects.filter(
+            cluster=cluster, claim_uid__in=uids, released_at=None
+        ).order_by("pk"),
+        reasons={attempt.claim_uid: attempt.headline for attempt in attempts},
+    )

@@ -1,0 +1,120 @@
+"""How far a claim has come: created, allocated, reserved, prepared, running; and when."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from dra_console.mirror.models import ObjectChange, Pod, ResourceClaim
+from dra_console.scheduling.models import Attempt
+from dra_console.telemetry.readings import PreparedDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One station of a claim's life."""
+
+    label: str
+    is_reached: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One entry of the timeline."""
+
+    at: datetime
+    text: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A pod that uses or waits for the claim."""
+
+    name: str
+    address: str
+    phase: str
+    """Empty: the pod is reserved for but not mirrored, so not known."""
+
+    node_name: str
+    tone: str
+
+
+PHASE_TONES = {"Running": "ok", "Pending": "warn", "Failed": "sick", "Succeeded": "plain"}
+
+
+def stages_of(
+    claim: ResourceClaim, *, prepared: Sequence[PreparedDevice], pods: Sequence[Pod]
+) -> tuple[Stage, ...]:
+    """List the stations in order, with which of them are reached."""
+    running = [pod.name for pod in pods if pod.phase == "Running"]
+    is_allocated = claim.allocation is not None
+    return (
+        Stage("Created", is_reached=True, detail=""),
+        Stage("Allocated", is_allocated, claim.node_name if is_allocated else ""),
+        Stage("Reserved", bool(claim.reserved_for), ""),
+        Stage("Prepared", bool(prepared), ""),
+        Stage("Running", bool(running), ", ".join(running)),
+    )
+
+
+def consumers_of(claim: ResourceClaim, *, pods: Iterable[Pod]) -> tuple[Consumer, ...]:
+    """List the pods that name the claim, and those that have it reserved."""
+    by_name = {pod.name: pod for pod in pods}
+    reserved = [str(entry.get("name", "")) for entry in claim.reserved_for]
+    names = sorted({*by_name, *reserved})
+    return tuple(_consumer(claim.namespace, name, by_name.get(name)) for name in names)
+
+
+def timeline_of(
+    claim: ResourceClaim,
+    *,
+    changes: Iterable[ObjectChange],
+    prepared: Iterable[PreparedDevice],
+    attempts: Iterable[Attempt],
+) -> tuple[Happening, ...]:
+    """Merge what was seen to happen, newest first."""
+    happenings = [_change(claim, change) for change in changes]
+    happenings += [
+        Happening(one.prepared_at, "prepared", f"{one.device} on {one.node_name}")
+        for one in prepared
+    ]
+    happenings += [
+        Happening(attempt.last_at, "tried", _attempt_in_words(attempt)) for attempt in attempts
+    ]
+    return tuple(sorted(happenings, key=lambda one: one.at, reverse=True))
+
+
+def _attempt_in_words(attempt: Attempt) -> str:
+    if not attempt.repeats:
+        return attempt.headline
+    return f"{attempt.headline} ({attempt.repeats} more tries said the same)"
+
+
+def _change(claim: ResourceClaim, change: ObjectChange) -> Happening:
+    detail = change.detail
+    at = change.seen_at
+    words = ""
+    if change.happened == "created":
+        at = claim.created_at
+        words = f"from template {claim.template_name}" if claim.template_name else ""
+    elif "devices" in detail:
+        words = ", ".join(str(device).rpartition("/")[2] for device in detail["devices"])
+    elif "reserved_for" in detail:
+        words = ", ".join(map(str, detail["reserved_for"]))
+    return Happening(at, change.happened, words)
+
+
+def _consumer(namespace: str, name: str, pod: Pod | None) -> Consumer:
+    phase = pod.phase if pod else ""
+    if pod is not None and pod.deletion_requested_at is not None:
+        phase = "Terminating"
+    return Consumer(
+        name=name,
+        address=reverse("web:pod", args=(namespace, name)),
+        phase=phase,
+        node_name=pod.node_name if pod else "",
+        tone=PHASE_TONES.get(phase, "plain"),
+    )

@@ -1,0 +1,135 @@
+"""One claim: why it waits, or what it holds; its life, pods and YAML."""
+
+from typing import Any
+
+import redis
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from dra_console import events
+from dra_console.mirror.inventory import device_states
+from dra_console.mirror.models import (
+    ClaimState,
+    Cluster,
+    DeviceAssignment,
+    ObjectChange,
+    Pod,
+    ResourceClaim,
+)
+from dra_console.provisioning import submit
+from dra_console.scheduling.models import Attempt
+from dra_console.telemetry import store
+from dra_console.telemetry.readings import PreparedDevice
+from dra_console.web.claim_listing import visible_claims
+from dra_console.web.cluster_page import on_cluster
+from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
+from dra_console.web.presenters.claim_table import sign_of
+from dra_console.web.presenters.explanation import explanation_of, tiles_of
+from dra_console.web.presenters.live_state import read_live_state
+from dra_console.web.presenters.reader import Reader, reader_of
+from dra_console.web.presenters.tiles import Tile, tile_of
+from dra_console.web.presenters.wants import wants_of
+from dra_console.web.yaml_text import as_yaml
+
+ATTEMPTS_SHOWN = 20
+CHANGES_SHOWN = 50
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+@on_cluster
+def claim(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
+    """Show one claim; htmx gets the part that changes."""
+    reader = reader_of(request.user, cluster)
+    found = visible_claims(cluster, reader).filter(namespace=namespace, name=name).first()
+    if found is None:
+        raise Http404(f"There is no claim {namespace}/{name}, or you may not see it.")
+    context = _context(found, reader=reader, selected=request.GET.get("device", ""))
+    is_part = "HX-Request" in request.headers
+    return render(request, "web/_claim_body.html" if is_part else "web/claim.html", context)
+
+
+@require_POST
+@on_cluster
+def delete_claim(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
+    """Ask the API server to delete a claim; it goes when its last pod does."""
+    outcome = submit.delete_claim(request.user, cluster, namespace, name)
+    if isinstance(outcome, submit.Refused):
+        messages.error(request, f"The claim was not deleted: {outcome.message}")
+    else:
+        messages.success(request, f"Deletion of claim {name} is requested.")
+    return redirect("web:claim", namespace, name)
+
+
+def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str, Any]:
+    cluster = found.cluster
+    prepared = _prepared(found)
+    pods = _pods(found)
+    attempts = list(Attempt.objects.of(cluster, found.uid)[:ATTEMPTS_SHOWN])
+    changes = ObjectChange.objects.filter(cluster=cluster, uid=found.uid)
+    newest = attempts[0] if attempts else None
+    shown = (
+        explanation_of(newest.explanation, reader=reader, selected=selected)
+        if newest is not None
+        else None
+    )
+    topics = [events.claim_topic(cluster.pk, found.uid)]
+    if found.node_name:
+        topics.append(events.telemetry_topic(cluster.pk, found.node_name))
+    return {
+        "claim": found,
+        "is_pending": found.state == ClaimState.PENDING,
+        "sign": sign_of(found),
+        "wants": wants_of(found.raw.get("spec")),
+        "newest": newest,
+        "explanation": shown,
+        "verdicts": tiles_of(shown.nodes) if shown else [],
+        "attempts": attempts,
+        "tiles": _tiles(found, reader=reader),
+        "prepared": prepared,
+        "stages": stages_of(found, prepared=prepared, pods=pods),
+        "consumers": consumers_of(found, pods=pods),
+        "timeline": timeline_of(
+            found, changes=changes[:CHANGES_SHOWN], prepared=prepared, attempts=attempts
+        ),
+        "yaml": as_yaml(found.raw),
+        "topics": " ".join(topics),
+        "claim_topic": topics[0],
+    }
+
+
+def _prepared(found: ResourceClaim) -> tuple[PreparedDevice, ...] | None:
+    """Say what nodes made ready for the claim; None where the store does not answer."""
+    try:
+        return store.prepared(found.cluster_id, found.uid)
+    except redis.RedisError:
+        return None
+
+
+def _pods(found: ResourceClaim) -> list[Pod]:
+    pods = Pod.objects.filter(cluster=found.cluster, namespace=found.namespace)
+    return [pod for pod in pods if found.name in pod.claim_names.values()]
+
+
+def _tiles(found: ResourceClaim, *, reader: Reader) -> list[Tile]:
+    held = set(
+        DeviceAssignment.objects.filter(
+            cluster=found.cluster, claim_uid=found.uid, released_at=None
+        ).values_list("driver", "pool", "device")
+    )
+    if not held:
+        return []
+    live = read_live_state(found.cluster_id, now=timezone.now())
+    states = device_states(found.cluster)
+    return [tile_of(state, reader=reader, live=live) for state in states if state.key in held]
+
+
+routes = [
+    path("claims/<str:namespace>/<str:name>/", claim, name="claim"),
+    path("claims/<str:namespace>/<str:name>/delete/", delete_claim, name="claim-delete"),
+]
