@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from dra_console.allocator.decode import decode_node
+from dra_console.allocator.errors import AllocatorError
 from dra_console.devcluster.claims import LifeCycleClaim
 from dra_console.devcluster.errors import NotFoundError
 from dra_console.devcluster.kubelet_checkpoint import Checkpoint, ClaimState
@@ -123,19 +124,25 @@ class NodeClaims:
             raise UnprepareError("; ".join(failures.values()))
 
     def _usable_claims(self, pod: Pod) -> list[LifeCycleClaim]:
-        node = decode_node(self.store.get(NODES, "", self.node_name))
+        """Read the claims of a pod and check that it may use them here.
+
+        Raises:
+            PrepareError: it may not use one, or one cannot be read.
+
+        """
         claims: dict[str, LifeCycleClaim] = {}
-        for pod_claim in pod.claims:
-            name = claim_name(pod_claim, pod=pod)
-            if name is None:
-                continue
-            try:
+        try:
+            node = decode_node(self.store.get(NODES, "", self.node_name))
+            for pod_claim in pod.claims:
+                name = claim_name(pod_claim, pod=pod)
+                if name is None:
+                    continue
                 stored = self.store.get(RESOURCE_CLAIMS, pod.namespace, name)
-            except NotFoundError as error:
-                raise PrepareError(error.message) from error
-            claim = LifeCycleClaim.read(stored)
-            check_claim(claim, pod_claim=pod_claim, pod=pod, node=node)
-            claims[claim.claim.uid] = claim
+                claim = LifeCycleClaim.read(stored)
+                check_claim(claim, pod_claim=pod_claim, pod=pod, node=node)
+                claims[claim.claim.uid] = claim
+        except (AllocatorError, NotFoundError) as error:
+            raise PrepareError(str(error)) from error
         return list(claims.values())
 
     def _plugins(self, claims: Iterable[LifeCycleClaim]) -> dict[str, Plugin]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.errors import AllocatorError, DecodeError
 from dra_console.devcluster.claims import CONSUMERS_LIMIT, LifeCycleClaim
 from dra_console.devcluster.errors import GoneError, NotFoundError, StatusError
 from dra_console.devcluster.eventlog import Event
@@ -108,7 +108,9 @@ class ResourceClaimController:
             if _has_become_reservable(claim, event=event):
                 yield from self._pods_naming(name, namespace=namespace)
         except DecodeError as error:
-            log.warning("object is malformed", plural=event.kind.plural, name=name, error=str(error))
+            log.warning(
+                "object is malformed", plural=event.kind.plural, name=name, error=str(error)
+            )
 
     def _pods_naming(self, claim_name: str, *, namespace: str) -> Iterator[Key]:
         for stored in self.store.at(self.store.resource_version, PODS, namespace=namespace):
@@ -125,7 +127,7 @@ class ResourceClaimController:
                 self._clean_up.sync(stored)
         except NotFoundError:
             self._queue.succeed(key)
-        except (CreationError, DecodeError, StatusError, UnknownConsumerError) as error:
+        except (AllocatorError, CreationError, StatusError, UnknownConsumerError) as error:
             seconds = self._queue.fail(key)
             log.warning(
                 "sync failed",

@@ -44,8 +44,8 @@ class PodClaims:
         """Create missing claims, record their names, and reserve where no scheduler does.
 
         Raises:
+            AllocatorError: a claim or a node cannot be read.
             CreationError: at least one claim could not be made; the others were.
-            DecodeError: a claim or a node cannot be read.
             StatusError: a write was refused.
 
         """
