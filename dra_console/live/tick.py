@@ -21,6 +21,7 @@ import structlog
 from redis import RedisError
 from redis.asyncio import Redis
 
+from dra_console.events import telemetry_topic
 from dra_console.live.frames import ALIVE, telemetry_frame
 from dra_console.live.outbox import DropOldestOutbox
 from dra_console.telemetry.connections import redis_for_consumers
@@ -60,7 +61,7 @@ class Tick:
     def watch(self, outbox: DropOldestOutbox, nodes: Iterable[NodeKey]) -> None:
         """Replace the nodes that the outbox is told about."""
         self._topics_by_outbox[outbox] = {
-            f"telemetry.{node.cluster_id}.{node.node_name}": node for node in nodes
+            telemetry_topic(node.cluster_id, node.node_name): node for node in nodes
         }
 
     async def tell(self, *, now: datetime) -> None:

@@ -13,9 +13,11 @@ from dra_console.allocator.model import Json
 from dra_console.allocator.reading import Fields
 
 _DOMAIN: Final = r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?"
+_TEXT: Final = r'(?:[^"\\\n]|\\["\\])*'
 _PRODUCT: Final = re.compile(
-    rf'device\.attributes\["(?P<domain>{_DOMAIN})"\]\.productName'
-    r' == "(?P<text>(?:[^"\\\n]|\\["\\])*)"'
+    rf'device\.attributes\["(?P<domain>{_DOMAIN})"\]\.productName == "(?P<product>{_TEXT})"'
+    rf'(?: && device\.attributes\["(?P=domain)"\]\.\?profile'
+    rf'\.orValue\(""\) == "(?P<profile>{_TEXT})")?'
 )
 _MEMORY: Final = re.compile(
     rf'device\.capacity\["(?P<domain>{_DOMAIN})"\]\.memory'
@@ -25,17 +27,23 @@ _MEMORY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ProductWish:
-    """Only devices of one model."""
+    """Only devices of one model, or only partitions of one size of it."""
 
     domain: str
     """Whose attribute `productName` it is: the driver's name."""
 
     product_name: str
+    profile: str = ""
+    """Of a partition, as in `1g.5gb`; empty asks nothing about it."""
 
     def expression(self) -> str:
         """Spell it as CEL."""
-        quoted = self.product_name.replace("\\", "\\\\").replace('"', '\\"')
-        return f'device.attributes["{self.domain}"].productName == "{quoted}"'
+        own = f'device.attributes["{self.domain}"]'
+        product = f"{own}.productName == {_quoted(self.product_name)}"
+        if not self.profile:
+            return product
+        # Whole devices publish no profile, and reading what is absent would be an error.
+        return f'{product} && {own}.?profile.orValue("") == {_quoted(self.profile)}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +64,24 @@ def read_product_wish(expression: str) -> ProductWish | None:
     match = _PRODUCT.fullmatch(expression)
     if match is None:
         return None
-    return ProductWish(match["domain"], re.sub(r"\\(.)", r"\1", match["text"]))
+    return ProductWish(
+        match["domain"], _unquoted(match["product"]), _unquoted(match["profile"] or "")
+    )
 
 
 def read_memory_wish(expression: str) -> MemoryWish | None:
     """Recognise what `MemoryWish.expression` writes."""
     match = _MEMORY.fullmatch(expression)
     return MemoryWish(match["domain"], match["amount"]) if match else None
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 @dataclass(frozen=True, slots=True)
