@@ -54,7 +54,7 @@ function prepare() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) {
     return;
   }
   const grid = event.target.closest("[data-device-grid]");

@@ -17,6 +17,8 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (Date.now() - firstKeyAt < SECOND_KEY_MS) {
+    // Other scripts must not take the second key for one of theirs.
+    event.preventDefault();
     document.querySelector(`.rail-entry[data-key="${CSS.escape(event.key)}"]`)?.click();
   }
   firstKeyAt = event.key === "g" ? Date.now() : 0;

@@ -1,5 +1,7 @@
 """The overview: what is free, what waits, what is idle and what needs care."""
 
+from dataclasses import replace
+
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -58,11 +60,13 @@ def overview(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     bar = sum_bar_of(
         states, reader=reader, is_lower_bound=any(pool.is_lower_bound for pool in pools)
     )
+    lines = model_lines(states, reader=reader)
     concerns = claim_concerns(_unsettled_claims(cluster, reader), now=live.now)
     if rules.may(request.user, cluster, "list", RESOURCE_SLICES):
         concerns = _inventory_concerns(cluster, states, pools=pools, live=live) + concerns
+    else:
+        lines = tuple(replace(line, note="") for line in lines)
     waiting = _waiting(cluster, reader)
-    lines = model_lines(states, reader=reader)
     context = {
         "cluster": cluster,
         "bar": bar,

@@ -1,6 +1,7 @@
 """Search over everything that has a page: claims, templates, devices, nodes, namespaces."""
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -10,10 +11,10 @@ from django.views.decorators.http import require_safe
 
 from dra_console.access import rules
 from dra_console.kube.kinds import NODES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES
-from dra_console.mirror.models import Cluster, Device, Node, ResourceClaimTemplate
+from dra_console.mirror.models import Cluster, Device, Namespace, Node, ResourceClaimTemplate
 from dra_console.web.claim_listing import visible_claims
 from dra_console.web.cluster_page import on_cluster
-from dra_console.web.presenters.reader import reader_of
+from dra_console.web.presenters.reader import Reader, reader_of
 from dra_console.web.wording import model_in_words
 
 HITS_A_KIND = 20
@@ -50,7 +51,9 @@ def search(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 
 def _found(request: HttpRequest, cluster: Cluster, text: str) -> list[Hits]:
-    kinds = [_claims(request, cluster, text), _templates(request, cluster, text)]
+    reader = reader_of(request.user, cluster)
+    kinds = [_claims(reader, cluster, text), _templates(request, cluster, text)]
+    kinds.append(_namespaces(reader, cluster, text))
     if rules.may(request.user, cluster, "list", RESOURCE_SLICES):
         kinds.append(_devices(cluster, text))
     if rules.may(request.user, cluster, "list", NODES):
@@ -62,8 +65,8 @@ def _first(label: str, hits: list[Hit]) -> Hits:
     return Hits(label, tuple(hits[:HITS_A_KIND]), is_cut=len(hits) > HITS_A_KIND)
 
 
-def _claims(request: HttpRequest, cluster: Cluster, text: str) -> Hits:
-    matching = visible_claims(cluster, reader_of(request.user, cluster)).filter(
+def _claims(reader: Reader, cluster: Cluster, text: str) -> Hits:
+    matching = visible_claims(cluster, reader).filter(
         Q(name__icontains=text) | Q(namespace__icontains=text) | Q(uid=text)
     )
     return _first(
@@ -127,6 +130,23 @@ def _nodes(cluster: Cluster, text: str) -> Hits:
         [
             Hit(name=node.name, address=reverse("web:node", args=[node.name]), note="")
             for node in matching[: HITS_A_KIND + 1]
+        ],
+    )
+
+
+def _namespaces(reader: Reader, cluster: Cluster, text: str) -> Hits:
+    matching = Namespace.objects.filter(cluster=cluster, name__icontains=text)
+    if reader.namespaces is not None:
+        matching = matching.filter(name__in=reader.namespaces)
+    return _first(
+        "Namespaces",
+        [
+            Hit(
+                name=namespace.name,
+                address=f"{reverse('web:claims')}?{urlencode({'namespace': namespace.name})}",
+                note="its claims",
+            )
+            for namespace in matching.defer("raw")[: HITS_A_KIND + 1]
         ],
     )
 
