@@ -13,7 +13,8 @@ from typing import Final
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.devcluster.resources import GROUPS, Resource, resources_of
 
-OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+OPENAPI_V2_PROTOBUF: Final = "application/octet-stream"
+"""kubectl asks for `…proto-openapi.spec.v2@v1.0+protobuf`, which Go cannot parse in an answer."""
 
 TITLE: Final = "DRA Console devcluster"
 
