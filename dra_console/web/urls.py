@@ -6,7 +6,17 @@ Each view module lists its own routes; adding a page is one import and one line 
 from django.urls import include, path
 
 from dra_console.web import health, theme
-from dra_console.web.views import device, devices, nodes, overview, search
+from dra_console.web.views import (
+    claim,
+    claims,
+    device,
+    devices,
+    nodes,
+    overview,
+    pods,
+    search,
+    templates,
+)
 
 pages = [
     *overview.routes,
@@ -14,6 +24,10 @@ pages = [
     *devices.routes,
     *device.routes,
     *nodes.routes,
+    *claims.routes,
+    *claim.routes,
+    *templates.routes,
+    *pods.routes,
 ]
 
 urlpatterns = [
