@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlsplit
 
 from dra_console.devcluster.authn import Identity, authenticate
 from dra_console.devcluster.authz import refusal
@@ -35,10 +36,12 @@ from dra_console.devcluster.store import Store
 from dra_console.devcluster.subresources import SUBRESOURCE_REQUESTS
 from dra_console.kube.kinds import SELF_SUBJECT_ACCESS_REVIEWS
 
+LOCAL_HOSTS: Final = ("127.0.0.1", "localhost")
+
 OPEN_TO_ALL: Final = frozenset(
     {SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_RULES_REVIEWS, SELF_SUBJECT_REVIEWS}
 )
-"""Whoever is identified may ask about himself (the role `system:basic-user`)."""
+"""Whoever is identified may ask about themselves (the role `system:basic-user`)."""
 
 OBJECT_VERBS: Final[Mapping[str, Callable[[Store, Target, Request], Response]]] = MappingProxyType(
     {
@@ -60,9 +63,10 @@ def answer(cluster: Cluster, request: Request) -> Response | Stream:
         StatusError: the request is refused.
 
     """
-    caller = authenticate(
-        request.header("authorization"), store=cluster.store, signer=cluster.signer
-    )
+    authorization = request.header("authorization")
+    if not authorization:
+        _refuse_web_page(request)
+    caller = authenticate(authorization, store=cluster.store, signer=cluster.signer)
     identity = impersonated(caller, request, policy=cluster.policy)
     target = parse_path(request.path)
     if target is None:
@@ -79,6 +83,17 @@ def answer(cluster: Cluster, request: Request) -> Response | Stream:
     if not target.resource.is_stored:
         return _answer_review(cluster, target, request, asker=identity)
     return OBJECT_VERBS[verb](cluster.store, target, request)
+
+
+def _refuse_web_page(request: Request) -> None:
+    """Keep a page in somebody's browser from acting as the administrator.
+
+    It reaches loopback as well as any local program, but says its origin; and where it had a
+    name resolve to loopback, it says that name as the host.
+    """
+    host = urlsplit(f"//{request.header('host') or LOCAL_HOSTS[0]}").hostname
+    if request.header("origin") or host not in LOCAL_HOSTS:
+        raise ForbiddenError("web pages are not served without credentials")
 
 
 def _answer_review(

@@ -13,14 +13,22 @@ import orjson
 
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.changes import Change, creation, named, removal, replacement
-from dra_console.devcluster.errors import AlreadyExistsError, ForbiddenError, NotFoundError
+from dra_console.devcluster.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+)
 from dra_console.devcluster.eventlog import Event, EventLog, EventType, Stored, Subscription
 from dra_console.devcluster.journal import Entry, Journal
 from dra_console.devcluster.metadata import Deletion, metadata_of, text
 from dra_console.kube.kinds import BY_PLURAL, NAMESPACES, Kind
 
-KEPT_EVENTS: Final = 10_000
-"""How many writes a watch can look back; older versions answer 410."""
+KEPT_EVENTS: Final = 4_000
+"""How many writes a watch can look back; older versions answer 410.
+
+Each keeps an object in memory, some 20 kB a claim, so this many cost less than 100 MB.
+"""
 
 FIRST_VERSION: Final = 1
 """Version of the empty store. Never 0, which asks a watch for the current state."""
@@ -197,10 +205,18 @@ class Store:
         return removal(kind, previous=self.stored(kind, namespace, name), deletion=deletion)
 
     def commit(self, change: Change) -> JsonObject:
-        """Do a prepared write, before any other write, and return the object as stored."""
+        """Do a prepared write and return the object as stored.
+
+        Raises:
+            ConflictError: another write to the object came between.
+
+        """
+        metadata = metadata_of(change.value)
+        key = (text(metadata, "namespace"), text(metadata, "name"))
+        if self._objects.get(change.kind, {}).get(key) is not change.previous:
+            raise ConflictError.of(change.kind, key[1])
         if change.is_empty:
             return change.value
-        metadata = metadata_of(change.value)
         version = self.resource_version + 1
         metadata["resourceVersion"] = str(version)
         stored = _stored(orjson.dumps({**_type_of(change.value), **change.value}))
@@ -217,9 +233,9 @@ class Store:
         self._journal.write(entry, gone=gone)
         objects = self._objects.setdefault(change.kind, {})
         if gone:
-            del objects[stored.namespace, stored.name]
+            del objects[key]
         else:
-            objects[stored.namespace, stored.name] = stored
+            objects[key] = stored
         if self._log.append(Event(change.type, change.kind, stored, change.previous)):
             self._journal.forget_before(self._log.oldest_version + 1)
         return change.value

@@ -92,6 +92,22 @@ def test_request_without_credentials_is_the_administrators(cluster: Cluster) -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (("host", "127.0.0.1:8001"), 201),
+        (("host", "localhost"), 201),
+        (("host", "rebound.example.com:8001"), 403),
+        (("origin", "https://example.com"), 403),
+    ],
+)
+def test_web_page_is_nobody_without_credentials(
+    cluster: Cluster, header: tuple[str, str], status: int
+) -> None:
+    assert identified(cluster, (header,)) == status
+    assert identified(cluster, (header, *bearer(token_for(cluster, "agent")))) == 201
+
+
 def test_token_stands_for_its_account(cluster: Cluster) -> None:
     token = token_for(cluster, "agent")
 

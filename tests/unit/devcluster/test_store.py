@@ -303,6 +303,16 @@ def test_past_state_is_rolled_back_from_the_log(store: Store) -> None:
     assert "labels" not in metadata_of(past[1].value)
 
 
+def test_prepared_write_that_another_overtook_conflicts(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+    metadata_of(claim)["labels"] = {"a": "b"}
+    change = store.prepare_update(RESOURCE_CLAIMS, claim)
+    store.delete(RESOURCE_CLAIMS, LAB, "gpu")
+
+    with pytest.raises(ConflictError):
+        store.commit(change)
+
+
 def test_everything_survives_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     crashed = with_namespace(Store(path))
