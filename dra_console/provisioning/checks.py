@@ -8,6 +8,7 @@ question (`scheduling.preview`).
 An attribute that the expression itself treats as optional (`has()`, `.?`) is only warned of.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -160,6 +161,14 @@ def _unknown_attribute(
 
 
 def _did_you_mean(name: str, known: Collection[str]) -> str:
-    by_lower_case = {each.lower(): each for each in sorted(known)}
-    near = get_close_matches(name.lower(), by_lower_case, n=NEAR_MISSES, cutoff=0.7)
-    return f"; did you mean {' or '.join(by_lower_case[each] for each in near)}?" if near else ""
+    """Suggest what is spelled alike, whatever the case and the domain before the slash."""
+    by_spelling: dict[str, list[str]] = defaultdict(list)
+    for each in sorted(known):
+        by_spelling[_spelling(each)].append(each)
+    near = get_close_matches(_spelling(name), by_spelling, n=NEAR_MISSES, cutoff=0.7)
+    meant = [each for spelling in near for each in by_spelling[spelling]]
+    return f"; did you mean {' or '.join(meant[:NEAR_MISSES])}?" if meant else ""
+
+
+def _spelling(name: str) -> str:
+    return name.rpartition("/")[2].lower()
