@@ -73,6 +73,8 @@ class Program:
     _lock: Lock
     _named_domains: frozenset[str]
     _outcomes: dict[Hashable, bool | EvaluationFault] = field(default_factory=dict)
+    evaluations: int = 0
+    """How often the engine was really asked."""
 
     def evaluate(self, facts: DeviceFacts) -> bool | EvaluationFault:
         """Tell whether the device matches."""
@@ -86,6 +88,7 @@ class Program:
         return outcome
 
     def _outcome(self, facts: DeviceFacts) -> bool | EvaluationFault:
+        self.evaluations += 1
         if facts.fault is not None:
             return EvaluationFault(facts.fault)
         variables = device_variables(facts, named_domains=self._named_domains)

@@ -84,14 +84,17 @@ def worlds(draw: st.DrawFn, *, most_devices: int = 5) -> list[JsonObject]:
         count = draw(st.integers(0, left))
         left -= count
         names = [f"gpu-{index}" for index in range(count)]
+        slice_count = draw(st.sampled_from((2, 2, 2, 3)))
         counters = a_counter_set("board", {"memory": draw(st.sampled_from(("40Gi", "80Gi")))})
         objects += [
             a_node(node),
-            a_slice(f"{node}-counters", node=node, slice_count=2, sharedCounters=[counters]),
+            a_slice(
+                f"{node}-counters", node=node, slice_count=slice_count, sharedCounters=[counters]
+            ),
             a_slice(
                 f"{node}-devices",
                 node=node,
-                slice_count=draw(st.sampled_from((2, 2, 2, 3))),
+                slice_count=slice_count,
                 devices=[draw(devices(name)) for name in names],
             ),
         ]

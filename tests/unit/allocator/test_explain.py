@@ -1,0 +1,382 @@
+"""Why a claim is not allocated: headline, funnel, verdicts, nodes (`product.md` story 1)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from dra_console.allocator.decode import decode_claim, decode_snapshot
+from dra_console.allocator.explain import Explanation, explain
+from dra_console.allocator.model import Json, JsonObject
+from tests.builders.objects import (
+    a_claim,
+    a_class,
+    a_counter_set,
+    a_device,
+    a_node,
+    a_request,
+    a_result,
+    a_slice,
+    a_taint,
+    an_allocated_claim,
+)
+from tests.unit.allocator.golden_cases import inside
+
+IS_H100 = 'device.attributes["gpu.nvidia.com"].productName == "H100"'
+HAS_80 = 'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("80Gi")) >= 0'
+SAME_ROOT: JsonObject = {"matchAttribute": "gpu.nvidia.com/pcieRoot"}
+
+
+def h100s(node: str, *, tainted: int | None = None) -> JsonObject:
+    """Build eight H100s, two behind each of four PCIe roots."""
+    return a_slice(
+        node=node,
+        devices=[
+            a_device(
+                f"gpu-{index}",
+                attributes={"productName": "H100", "pcieRoot": f"root-{index // 2}"},
+                taints=[a_taint()] if index == tainted else None,
+            )
+            for index in range(8)
+        ],
+    )
+
+
+def l4s(node: str) -> JsonObject:
+    devices = [a_device(f"gpu-{index}", attributes={"productName": "L4"}) for index in range(4)]
+    return a_slice(node=node, devices=devices)
+
+
+def held(node: str, *numbers: int) -> JsonObject:
+    results = [a_result(f"gpu-{number}", pool=node) for number in numbers]
+    return an_allocated_claim(f"held-{node}", results=results, node=node, namespace="team-vision")
+
+
+CLUSTER = [
+    *(a_node(name) for name in ("gpu-01", "gpu-02", "gpu-03", "l4-01")),
+    a_class(),
+    h100s("gpu-01"),
+    h100s("gpu-02"),
+    h100s("gpu-03", tainted=7),
+    l4s("l4-01"),
+    held("gpu-01", *range(8)),
+    held("gpu-02", *range(6)),
+    held("gpu-03", 3, 4, 5),
+]
+
+
+def explained(
+    *requests: JsonObject,
+    constraints: list[JsonObject] | None = None,
+    world: Sequence[JsonObject] = CLUSTER,
+    node_names: Sequence[str] | None = None,
+) -> Explanation:
+    claim = a_claim(requests=list(requests), constraints=constraints)
+    return explain(decode_snapshot(world), [decode_claim(claim)], node_names=node_names)
+
+
+def gpus(count: int, *selectors: str, name: str = "gpu") -> JsonObject:
+    return a_request(name, selectors=list(selectors) or [IS_H100], count=count)
+
+
+def listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def node_lines(explanation: Explanation) -> list[tuple[str, str, str]]:
+    return [(each.name, each.reason, each.summary) for each in explanation.nodes]
+
+
+def verdict_of(explanation: Explanation, node: str, device: str) -> tuple[str, str]:
+    return next(
+        (each.verdict.value, each.evidence)
+        for account in explanation.nodes
+        if account.name == node
+        for each in account.devices
+        if each.device_id.device == device
+    )
+
+
+def test_constraint_that_no_node_meets() -> None:
+    explanation = explained(gpus(4), constraints=[SAME_ROOT])
+
+    assert explanation.outcome == "does-not-fit"
+    assert explanation.headline == (
+        "6 devices are free, but no node has 4 with the same gpu.nvidia.com/pcieRoot."
+    )
+    assert explanation.detail == (
+        "Of 28 devices, 4 do not match the selectors, 1 is tainted, 17 are taken, 6 are free."
+    )
+    assert node_lines(explanation) == [
+        (
+            "gpu-03",
+            "constraint",
+            "4 free; the largest group with the same gpu.nvidia.com/pcieRoot is 2",
+        ),
+        ("gpu-02", "count", "2 free, 4 wanted"),
+        ("gpu-01", "taken", "0 free of 8 matching devices"),
+        ("l4-01", "selector-mismatch", "none of 4 devices of the class matches the selectors"),
+    ]
+
+
+HEADLINES = [
+    pytest.param([gpus(9)], CLUSTER, "Only 6 of 9 devices wanted are free.", id="too few anywhere"),
+    pytest.param(
+        [gpus(5)],
+        CLUSTER,
+        "6 devices are free, but no node has 5; the most is 4, on gpu-03.",
+        id="too few on one node",
+    ),
+    pytest.param(
+        [gpus(1, 'device.attributes["gpu.nvidia.com"].productName == "B200"')],
+        CLUSTER,
+        "None of the 28 devices of class gpu.nvidia.com matches the selectors.",
+        id="selectors",
+    ),
+    pytest.param(
+        [gpus(1)],
+        [a_node("l4-01"), a_class(driver="other.io"), l4s("l4-01")],
+        "None of 4 devices is of class gpu.nvidia.com.",
+        id="class",
+    ),
+    pytest.param(
+        [gpus(1)],
+        [a_node("gpu-01"), a_class(), h100s("gpu-01"), held("gpu-01", *range(8))],
+        "All 8 matching devices are taken.",
+        id="taken",
+    ),
+    pytest.param(
+        [gpus(1)],
+        [
+            a_node("gpu-01"),
+            a_class(),
+            a_slice(devices=[a_device(attributes={"productName": "H100"}, taints=[a_taint()])]),
+        ],
+        "The only matching device is tainted "
+        "(taint gpu.nvidia.com/xid=79:NoSchedule is not tolerated).",
+        id="tainted",
+    ),
+    pytest.param(
+        [gpus(1)],
+        [a_node("gpu-01"), a_class(), h100s("gpu-01", tainted=7), held("gpu-01", *range(7))],
+        "All 8 matching devices are tainted or taken.",
+        id="tainted or taken",
+    ),
+    pytest.param(
+        [gpus(1)], [a_node("gpu-01"), a_class()], "No node publishes any device.", id="none"
+    ),
+    pytest.param(
+        [gpus(1), gpus(9, name="many")],
+        CLUSTER,
+        "Request many: only 6 of 9 devices wanted are free.",
+        id="one of two requests",
+    ),
+    pytest.param(
+        [gpus(4), gpus(1, name="more")],
+        CLUSTER,
+        "6 devices are free, but no node has 5 for all requests together.",
+        id="requests that compete",
+    ),
+    pytest.param(
+        [a_request(selectors=[IS_H100], allocationMode="All")],
+        CLUSTER,
+        "It wants all matching devices of a node, but on gpu-03 only 4 of 8 are free.",
+        id="mode All",
+    ),
+]
+
+
+@pytest.mark.parametrize(("requests", "world", "headline"), HEADLINES)
+def test_headline_names_the_first_decisive_reason(
+    requests: Sequence[JsonObject], world: Sequence[JsonObject], headline: str
+) -> None:
+    explanation = explained(*requests, world=world)
+
+    assert (explanation.outcome, explanation.headline) == ("does-not-fit", headline)
+
+
+def partitions(memory: str, *sizes: str) -> list[JsonObject]:
+    devices = [
+        a_device(f"part-{index}", memory=size, consumes={"gpu-0": {"memory": size}})
+        for index, size in enumerate(sizes)
+    ]
+    return [
+        a_node("gpu-01"),
+        a_class(),
+        a_slice(
+            "counters", slice_count=2, sharedCounters=[a_counter_set("gpu-0", {"memory": memory})]
+        ),
+        a_slice("devices", slice_count=2, devices=devices),
+    ]
+
+
+def test_counters_that_are_used_up_say_how_much_is_missing() -> None:
+    world = [
+        *partitions("40Gi", "20Gi", "40Gi"),
+        an_allocated_claim(results=[a_result("part-0")]),
+    ]
+
+    explanation = explained(a_request(), world=world)
+
+    assert verdict_of(explanation, "gpu-01", "part-1") == (
+        "counters",
+        "counter memory of gpu-0 is short by 20Gi",
+    )
+    assert explanation.headline == (
+        "All 2 matching devices are taken or short of shared counters "
+        "(counter memory of gpu-0 is short by 20Gi)."
+    )
+
+
+def test_partitions_that_fit_one_at_a_time_only() -> None:
+    explanation = explained(a_request(count=2), world=partitions("40Gi", "20Gi", "40Gi"))
+
+    assert explanation.headline == (
+        "2 devices are free, but not 2 at a time: on gpu-01 counter memory of gpu-0 is short by "
+        "20Gi."
+    )
+    assert node_lines(explanation)[0][:2] == ("gpu-01", "counters")
+
+
+def test_verdict_has_the_clause_that_failed() -> None:
+    explanation = explained(gpus(9, f"{IS_H100} && {HAS_80}"))
+
+    assert verdict_of(explanation, "l4-01", "gpu-0") == (
+        "selector-mismatch",
+        f"selector #0 of claim team-research/train, request gpu: {IS_H100} is false",
+    )
+
+
+def test_taken_device_names_its_holder_apart_from_the_evidence() -> None:
+    answer = explained(gpus(9)).to_json()
+
+    device = inside(answer["nodes"][0] if isinstance(answer["nodes"], list) else None, "devices")
+    taken = (
+        next(each for each in device if inside(each, "verdict") == "taken")
+        if isinstance(device, list)
+        else None
+    )
+    assert inside(taken, "evidence") == "in use by another claim"
+    assert inside(taken, "holder", "namespace") == "team-vision"
+    assert inside(taken, "holder", "name") == "held-gpu-03"
+
+
+def test_selector_error_shows_message_and_device_and_is_no_mismatch() -> None:
+    explanation = explained(gpus(1, 'device.attributes["gpu.nvidia.com"].ecc'))
+
+    assert explanation.outcome == "broken"
+    assert explanation.headline == (
+        "claim team-research/train, request gpu: selector #0 on device gpu.nvidia.com/gpu-02/gpu-6:"
+        " CEL runtime error: no such key: ecc, consider has(), or .?ecc with orValue()"
+    )
+    assert verdict_of(explanation, "l4-01", "gpu-0")[0] == "selector-error"
+    assert explanation.detail == "Of 28 devices, 28 fail a selector."
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (
+            a_request(device_class="nope"),
+            (
+                "claim team-research/train, request gpu: could not retrieve device class nope: "
+                "no DeviceClass has this name"
+            ),
+        ),
+        (
+            gpus(33),
+            (
+                "claim team-research/train: number of requested devices 33 exceeds the claim limit "
+                "of 32"
+            ),
+        ),
+    ],
+)
+def test_broken_claim_has_its_own_message(request_: JsonObject, message: str) -> None:
+    explanation = explained(request_)
+
+    assert (explanation.outcome, explanation.headline) == ("broken", message)
+
+
+def test_claim_that_fits_names_node_and_devices() -> None:
+    explanation = explained(gpus(3))
+
+    assert explanation.outcome == "fits"
+    assert explanation.node == "gpu-03"
+    assert explanation.headline == "Fits on gpu-03: gpu-0, gpu-1, gpu-2."
+    assert node_lines(explanation)[0] == ("gpu-03", "fits", "chosen: gpu-0, gpu-1, gpu-2")
+    assert [each.device_id.device for each in explanation.chosen] == ["gpu-0", "gpu-1", "gpu-2"]
+
+
+def test_nodes_are_tried_in_the_order_given() -> None:
+    explanation = explained(gpus(1), node_names=["gpu-03", "gpu-02"])
+
+    assert explanation.node == "gpu-03"
+
+
+def test_free_device_on_a_node_that_may_not_be_used_is_out_of_reach() -> None:
+    explanation = explained(gpus(4), node_names=["gpu-01"])
+
+    assert explanation.outcome == "does-not-fit"
+    assert verdict_of(explanation, "gpu-03", "gpu-0") == (
+        "node-filter",
+        "node gpu-03 is not among the nodes that may be used",
+    )
+
+
+def test_allocated_claim_shows_the_devices_that_it_has() -> None:
+    snapshot = decode_snapshot(CLUSTER)
+    claim = next(each for each in snapshot.claims if each.name == "held-gpu-03")
+
+    explanation = explain(snapshot, [claim])
+
+    assert explanation.outcome == "fits"
+    assert explanation.node == "gpu-03"
+    assert explanation.headline == "Allocated on gpu-03: gpu-3, gpu-4, gpu-5."
+    answer = explanation.to_json()
+    assert inside(answer, "funnel", "taken") == 14
+
+
+def test_allocated_claim_binds_a_pending_one_to_its_node() -> None:
+    snapshot = decode_snapshot([*CLUSTER, a_claim("train", requests=[gpus(2)])])
+    bound = next(each for each in snapshot.claims if each.name == "held-gpu-03")
+    pending = next(each for each in snapshot.claims if each.name == "train")
+
+    assert explain(snapshot, [pending]).node == "gpu-02"
+    assert explain(snapshot, [bound, pending]).node == "gpu-03"
+
+
+def test_devices_of_an_incomplete_pool_are_out_of_reach_and_say_why() -> None:
+    world = [a_node("gpu-01"), a_class(), a_slice(slice_count=2, devices=[a_device()])]
+
+    explanation = explained(a_request(), world=world)
+
+    assert verdict_of(explanation, "gpu-01", "gpu-0") == (
+        "node-filter",
+        "pool gpu.nvidia.com/gpu-01 is incomplete: 1 of 2 slices of generation 1",
+    )
+
+
+def test_device_that_all_nodes_can_use_is_listed_once_without_a_node() -> None:
+    world = [
+        a_node("gpu-01"),
+        a_node("gpu-02"),
+        a_class(),
+        a_slice(node=None, allNodes=True, devices=[a_device("shared-0")]),
+        an_allocated_claim(results=[a_result("shared-0", pool="shared")], node=None),
+    ]
+
+    explanation = explained(a_request(), world=world)
+
+    assert [(each.name, len(each.devices)) for each in explanation.nodes] == [("", 1)]
+    assert explanation.headline == "The only matching device is taken."
+
+
+def test_device_that_no_node_can_use_is_accounted_for() -> None:
+    world = [a_node("gpu-01"), a_class(), a_slice(node="gone", devices=[a_device()])]
+
+    explanation = explained(a_request(), world=world)
+
+    assert verdict_of(explanation, "", "gpu-0") == (
+        "node-filter",
+        "no node of the cluster can use this device",
+    )
