@@ -223,6 +223,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 10},
     },
+    "record held and used devices": {
+        "task": "dra_console.telemetry.tasks.record_held_and_used_devices",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
 }
 
 REST_FRAMEWORK = {
