@@ -1,0 +1,321 @@
+"""One agent as its own process, an API server beside it, and the kubelet's side of its sockets."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from dra_console.devcluster.proto import dra_v1_pb2 as dra
+from dra_console.devcluster.proto import dra_v1beta1_pb2 as dra_beta
+from dra_console.devcluster.proto import pluginregistration_pb2 as registration
+from dra_console.kube.client import Client
+from dra_console.kube.errors import ConflictError
+from dra_console.kube.kinds import (
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Kind,
+)
+from nodeagent.fields import JsonObject
+from tests.builders.objects import (
+    DRIVER,
+    NAMESPACE,
+    a_claim,
+    a_namespace,
+    a_node,
+    a_pod,
+    a_result,
+    an_allocation,
+)
+
+PATIENCE_SECONDS = 20
+CALL_SECONDS = 45
+"""What kubelet gives a prepare."""
+
+SERVERS_OWN = frozenset({"uid", "resourceVersion", "creationTimestamp"})
+"""Metadata that builders fill in and an API server gives itself."""
+
+Found = TypeVar("Found")
+Answer = TypeVar("Answer", bound=Message)
+
+
+def eventually(look: Callable[[], Found], *, seconds: float = PATIENCE_SECONDS) -> Found:
+    """Look until something is found, and return it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
+@dataclass(slots=True)
+class ApiServer:
+    """What users, schedulers and controllers do there."""
+
+    client: Client
+
+    def make_node(self, name: str) -> None:
+        self._create(NODES, a_node(name))
+
+    def allocate(self, name: str, *devices: str, node: str) -> JsonObject:
+        """Create a claim with its pod, allocate devices of a node to it and reserve it."""
+        self._create(NAMESPACES, a_namespace())
+        pod = self._create(PODS, a_pod(f"{name}-pod"), namespace=NAMESPACE)
+        claim = self._create(RESOURCE_CLAIMS, a_claim(name), namespace=NAMESPACE)
+        assert pod is not None
+        assert claim is not None
+        results = [a_result(device, pool=node) for device in devices]
+        metadata: Any = pod["metadata"]
+        status: JsonObject = {
+            "allocation": an_allocation(*results, node=node),
+            "reservedFor": [{"resource": "pods", "name": f"{name}-pod", "uid": metadata["uid"]}],
+        }
+        return self.client.replace(
+            RESOURCE_CLAIMS, {**claim, "status": status}, subresource="status"
+        )
+
+    def touch(self, claim: JsonObject) -> JsonObject:
+        """Change a claim in a way that matters to nobody."""
+        metadata: Any = claim["metadata"]
+        return self.client.merge_patch(
+            RESOURCE_CLAIMS,
+            metadata["name"],
+            {"metadata": {"annotations": {"touched": metadata["resourceVersion"]}}},
+            namespace=metadata["namespace"],
+        )
+
+    def forget(self, name: str) -> None:
+        """Remove a claim for good, whatever still wants to see it."""
+        with suppress(ConflictError):
+            self.client.merge_patch(
+                RESOURCE_CLAIMS, name, {"metadata": {"finalizers": None}}, namespace=NAMESPACE
+            )
+        self.client.delete(RESOURCE_CLAIMS, name, namespace=NAMESPACE)
+
+    def slices(self, node: str) -> list[dict[str, Any]]:
+        selector = f"spec.nodeName={node},spec.driver={DRIVER}"
+        listed = self.client.list(RESOURCE_SLICES, field_selector=selector).items
+        return [json.loads(json.dumps(item)) for item in listed]
+
+    def has_whole_pool(self, node: str) -> list[dict[str, Any]]:
+        """Return the pool's slices if all of one generation are there."""
+        slices = self.slices(node)
+        pools = [slice_object["spec"]["pool"] for slice_object in slices]
+        is_whole = bool(pools) and all(
+            pool["generation"] == pools[0]["generation"]
+            and pool["resourceSliceCount"] == len(pools)
+            for pool in pools
+        )
+        return slices if is_whole else []
+
+    def _create(
+        self, kind: Kind, body: JsonObject, *, namespace: str | None = None
+    ) -> JsonObject | None:
+        metadata = body["metadata"]
+        assert isinstance(metadata, dict)
+        given: JsonObject = {
+            name: value for name, value in metadata.items() if name not in SERVERS_OWN
+        }
+        try:
+            return self.client.create(kind, {**body, "metadata": given}, namespace=namespace)
+        except ConflictError:
+            return None
+
+
+@dataclass(slots=True)
+class AgentProcess:
+    """`python -m nodeagent` on one node's directories."""
+
+    node: str
+    kubelet_root: Path
+    """Short enough for the unix sockets below it."""
+
+    kubeconfig: Path
+    profile: str = "h100x8"
+    options: tuple[str, ...] = ()
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        (self.kubelet_root / "plugins_registry").mkdir(parents=True, exist_ok=True)
+
+    @property
+    def registration_socket(self) -> Path:
+        return self.kubelet_root / "plugins_registry" / f"{DRIVER}-reg.sock"
+
+    @property
+    def dra_socket(self) -> Path:
+        return self.kubelet_root / "plugins" / DRIVER / "dra.sock"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.kubelet_root / "plugins" / DRIVER / "checkpoint.json"
+
+    @property
+    def cdi_directory(self) -> Path:
+        return self.kubelet_root / "cdi"
+
+    @property
+    def log(self) -> Path:
+        return self.kubelet_root / "agent.log"
+
+    def start(self) -> None:
+        """Start the process; it may not serve yet."""
+        command = [
+            *(sys.executable, "-m", "nodeagent"),
+            *("--node-name", self.node),
+            *("--driver", DRIVER),
+            *("--kubelet-root", str(self.kubelet_root)),
+            *("--cdi-dir", str(self.cdi_directory)),
+            *("--kubeconfig", str(self.kubeconfig)),
+            *("--simulate", "--profile", self.profile),
+            *self.options,
+        ]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def wait_until_it_serves(self) -> None:
+        """Wait for the registration socket of this process, not of one that was killed."""
+
+        def answers() -> bool:
+            assert self.process.poll() is None, self.log.read_text()
+            with suppress(grpc.RpcError):
+                return KubeletSide(self).info().name == DRIVER
+            return False
+
+        eventually(answers)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ask it to end, and return its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """Return the log lines of one event."""
+        lines = self.log.read_text().splitlines()
+        decoded: list[dict[str, Any]] = []
+        for line in lines:
+            with suppress(ValueError):
+                decoded.append(json.loads(line))
+        return [line for line in decoded if line.get("event") == event]
+
+    def cdi_files(self) -> set[str]:
+        """Return the UIDs of the claims that have a CDI file."""
+        prefix = f"k8s.{DRIVER}-claim_"
+        return {
+            path.stem.removeprefix(prefix) for path in self.cdi_directory.glob(f"{prefix}*.json")
+        }
+
+    def completed(self) -> dict[str, list[str]]:
+        """Return the devices of each completed claim, as the checkpoint says."""
+        claims = json.loads(self.checkpoint.read_text())["claims"]
+        return {
+            uid: [device["device"] for device in claim["devices"]]
+            for uid, claim in claims.items()
+            if claim["state"] == "completed"
+        }
+
+
+@dataclass(slots=True)
+class KubeletSide:
+    """Calls an agent as kubelet does, with messages generated from other files than its own."""
+
+    agent: AgentProcess
+
+    def info(self) -> registration.PluginInfo:
+        return self._call(
+            self.agent.registration_socket,
+            "/pluginregistration.Registration/GetInfo",
+            registration.InfoRequest(),
+            registration.PluginInfo,
+            seconds=1,
+        )
+
+    def notify(self, *, registered: bool, error: str = "") -> None:
+        self._call(
+            self.agent.registration_socket,
+            "/pluginregistration.Registration/NotifyRegistrationStatus",
+            registration.RegistrationStatus(plugin_registered=registered, error=error),
+            registration.RegistrationStatusResponse,
+            seconds=5,
+        )
+
+    def prepare(self, *claims: JsonObject) -> dict[str, dra.NodePrepareResourceResponse]:
+        answer = self._call(
+            self.agent.dra_socket,
+            "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",
+            dra.NodePrepareResourcesRequest(claims=[_reference(claim) for claim in claims]),
+            dra.NodePrepareResourcesResponse,
+        )
+        return dict(answer.claims)
+
+    def unprepare(self, *claims: JsonObject) -> dict[str, str]:
+        answer = self._call(
+            self.agent.dra_socket,
+            "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources",
+            dra.NodeUnprepareResourcesRequest(claims=[_reference(claim) for claim in claims]),
+            dra.NodeUnprepareResourcesResponse,
+        )
+        return {uid: claim.error for uid, claim in answer.claims.items()}
+
+    def prepare_v1beta1(self, claim: JsonObject) -> dra_beta.NodePrepareResourcesResponse:
+        reference = _reference(claim)
+        return self._call(
+            self.agent.dra_socket,
+            "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources",
+            dra_beta.NodePrepareResourcesRequest(
+                claims=[
+                    dra_beta.Claim(
+                        namespace=reference.namespace, uid=reference.uid, name=reference.name
+                    )
+                ]
+            ),
+            dra_beta.NodePrepareResourcesResponse,
+        )
+
+    def _call(
+        self,
+        socket: Path,
+        method: str,
+        request: Message,
+        answer: type[Answer],
+        *,
+        seconds: float = CALL_SECONDS,
+    ) -> Answer:
+        with grpc.insecure_channel(
+            f"unix:{socket}", options=[("grpc.use_local_subchannel_pool", 1)]
+        ) as channel:
+            call = channel.unary_unary(
+                method,
+                request_serializer=type(request).SerializeToString,
+                response_deserializer=answer.FromString,
+            )
+            answered: Answer = call(request, timeout=seconds)
+            return answered
+
+
+def uid_of(claim: JsonObject) -> str:
+    """Return a claim's UID."""
+    return _reference(claim).uid
+
+
+def _reference(claim: JsonObject) -> dra.Claim:
+    metadata: Any = claim["metadata"]
+    return dra.Claim(namespace=metadata["namespace"], uid=metadata["uid"], name=metadata["name"])
