@@ -1,9 +1,7 @@
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import redis
 import redis.asyncio
 from django.utils import timezone
 
@@ -20,20 +18,6 @@ from tests.builders.frames import a_device_sample, a_hello, a_sample, as_text
 
 NOW = datetime(2026, 11, 29, 20, tzinfo=UTC)
 CLUSTER_ID = 7
-
-
-@pytest.fixture(autouse=True)
-def empty_redis(redis_url: str) -> Iterator[redis.Redis]:
-    client = redis.Redis.from_url(redis_url)
-    client.flushall()
-    yield client
-    client.close()
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[redis.asyncio.Redis]:
-    yield redis_for_consumers()
-    await close_redis_for_consumers()
 
 
 def a_connection(node_name: str = "gpu-01", *, cluster_id: int = CLUSTER_ID) -> AgentConnection:
