@@ -8,6 +8,7 @@ for each connection, because kubelet renews it there.
 import asyncio
 import random
 import time
+from collections.abc import Coroutine
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -113,11 +114,9 @@ class Link:
             async with asyncio.timeout(WELCOME_SECONDS):
                 interval_seconds = decode_welcome(await connection.recv())
             log.info("console link up", url=self._url)
-            draining = asyncio.create_task(_drain(connection))
-            try:
-                await self._talk(connection, interval_seconds=interval_seconds)
-            finally:
-                draining.cancel()
+            await _first_of(
+                self._talk(connection, interval_seconds=interval_seconds), _drain(connection)
+            )
 
     async def _talk(self, connection: ClientConnection, *, interval_seconds: float) -> None:
         seq = 0
@@ -142,13 +141,22 @@ class Link:
 
 
 async def _drain(connection: ClientConnection) -> None:
-    """Read on, so that pongs and the closing handshake are seen; version 1 says nothing more."""
+    """Read until the connection is closed, which raises; version 1 says nothing more to us."""
+    while True:
+        await connection.recv()
+
+
+async def _first_of(*halves: Coroutine[None, None, None]) -> None:
+    """Run both halves of a conversation until one ends, and end as that one did."""
+    tasks = [asyncio.create_task(half) for half in halves]
     try:
-        async for _ in connection:
-            continue
-    except ConnectionClosed:
-        # The next send tells the talking task, with the reason.
-        return
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 def _reason(error: Exception) -> str:
