@@ -45,8 +45,8 @@ function memoryPercent({ memory_used_bytes: used, memory_total_bytes: total }) {
   return used === null || !total ? null : Math.round((100 * used) / total);
 }
 
-function showDevice(tile, readings, sampleSecondsAgo) {
-  tile.dataset.stale = readings.stale;
+function showDevice(tile, readings, { isStale, sampleSecondsAgo }) {
+  tile.dataset.stale = isStale;
   const values = { ...readings, memory_percent: memoryPercent(readings) };
   for (const element of tile.querySelectorAll("[data-reading]")) {
     const name = element.dataset.reading;
@@ -55,8 +55,8 @@ function showDevice(tile, readings, sampleSecondsAgo) {
     }
   }
   for (const label of tile.querySelectorAll("[data-stale-label]")) {
-    label.hidden = !readings.stale;
-    label.textContent = readings.stale ? `stale, last seen ${asAge(sampleSecondsAgo)} ago` : "";
+    label.hidden = !isStale;
+    label.textContent = isStale ? `stale, last seen ${asAge(sampleSecondsAgo)} ago` : "";
   }
 }
 
@@ -70,19 +70,41 @@ function showAgent(element, seenSecondsAgo, isStale) {
   }
 }
 
-const STALE_AFTER_SECONDS = 15;
-
-document.addEventListener("readings", ({ detail: frame }) => {
-  const seen = frame.agent_seen_seconds_ago;
+/** Shows a frame that arrived so many seconds ago: without newer ones it grows old here, too. */
+function showFrame(frame, silentSeconds) {
   const prefix = `${frame.driver}/${frame.pool}/`;
   for (const tile of document.querySelectorAll(`[data-device-key^="${CSS.escape(prefix)}"]`)) {
     const readings = frame.devices[tile.dataset.deviceKey.slice(prefix.length)];
     if (readings) {
-      showDevice(tile, readings, frame.sample_seconds_ago);
+      showDevice(tile, readings, {
+        isStale: readings.stale || silentSeconds > STALE_AFTER_SECONDS,
+        sampleSecondsAgo: frame.sample_seconds_ago + silentSeconds,
+      });
     }
   }
   const node = frame.topic.split(".").slice(2).join(".");
+  const seen = frame.agent_seen_seconds_ago === null ? null : frame.agent_seen_seconds_ago + silentSeconds;
   for (const element of document.querySelectorAll(`[data-agent-of="${CSS.escape(node)}"]`)) {
     showAgent(element, seen, seen > STALE_AFTER_SECONDS);
   }
+}
+
+const STALE_AFTER_SECONDS = 15;
+const LOOK_FOR_SILENCE_MS = 1000;
+
+/** The last frame of each topic and when it came; as many as the page has topics. */
+const lastFrames = new Map();
+
+document.addEventListener("readings", ({ detail: frame }) => {
+  lastFrames.set(frame.topic, { frame, arrivedAt: Date.now() });
+  showFrame(frame, 0);
 });
+
+setInterval(() => {
+  for (const { frame, arrivedAt } of lastFrames.values()) {
+    const silentSeconds = (Date.now() - arrivedAt) / 1000;
+    if (silentSeconds > STALE_AFTER_SECONDS) {
+      showFrame(frame, silentSeconds);
+    }
+  }
+}, LOOK_FOR_SILENCE_MS);

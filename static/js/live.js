@@ -28,10 +28,13 @@
  *
  * device-readings.js:
  *   [data-device-key="driver/pool/device"]       a tile, row or panel of one device (many may show the same device).
- *     data-stale="true|false"                    set on it; while true the last values stay, nothing falls to 0.
+ *     data-stale="true|false"                    set on it; while true the last values stay, nothing falls to 0. Turns true
+ *                                                when the agent is silent for 15 s, and when the socket is.
  *     [data-reading="utilisation_percent"]       inside it, any of the six names above, or memory_percent:
- *        <meter>, <progress>                     gets value= (its unit is the reading's unit; set min/max yourself)
- *        SVG <rect>                              gets width= in 0..100 (percent readings only): use viewBox="0 0 100 h"
+ *        <meter>, <progress>                     gets value= (its unit is the reading's unit; set min/max yourself); hidden
+ *                                                while not reported
+ *        SVG <rect>                              gets width= in 0..100 (percent readings only): use viewBox="0 0 100 h";
+ *                                                attribute data-unknown while not reported
  *        anything else                           gets text: "97 %", "55 GiB", "412 W", "61 °C", "1980 MHz", or
  *                                                "not reported"
  *     [data-stale-label]                         text "stale, last seen 41 s ago", hidden while the reading is fresh
