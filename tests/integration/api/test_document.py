@@ -68,3 +68,30 @@ def test_strangers_are_sent_to_the_log_in() -> None:
 
     assert answer.status_code == HTTPStatus.FOUND
     assert answer.headers["Location"].startswith("/login/")
+
+
+def test_every_address_is_in_the_guide(as_nobody: Client) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "rest-api.md").read_text(encoding="utf-8")
+
+    described = as_nobody.get("/api/schema/").json()["paths"]
+
+    assert set(re.findall(r"^\| `(/api/v1/[^`]*)`", guide, flags=re.MULTILINE)) == set(described)
+
+
+def test_every_problem_type_is_in_the_guide() -> None:
+    root = Path(__file__).parents[3]
+    guide = (root / "docs" / "rest-api.md").read_text(encoding="utf-8")
+    rooms = (root / "dra_console" / "api").glob("*.py")
+
+    raised = {
+        kind
+        for room in rooms
+        for kind in re.findall(
+            r'HTTPStatus\.[A-Z_]+,?:?\s+"([a-z-]+)"|kind="([a-z-]+)"',
+            room.read_text(encoding="utf-8"),
+        )
+    }
+
+    kinds = {one or other for one, other in raised}
+    assert len(kinds) > 10
+    assert {kind for kind in kinds if f"`{kind}`" not in guide} == set()

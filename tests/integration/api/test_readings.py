@@ -1,0 +1,57 @@
+"""Devices carry their latest reading with its age; what nobody reported is null, never 0."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import redis.asyncio
+from django.test import Client
+
+from dra_console.mirror.models import Cluster
+from dra_console.telemetry import record
+from dra_console.telemetry.messages import Hello, Sample, decode_frame
+from tests.builders.fleets import a_fleet
+from tests.builders.frames import a_device_sample, a_hello, a_sample, as_text
+from tests.builders.mirrored import mirror
+
+ADDRESS = "/api/v1/devices/gpu.nvidia.com/gpu-01/gpu-0/"
+
+
+async def report(redis_url: str, cluster: Cluster, *, received_at: datetime) -> None:
+    """Report gpu-0 of gpu-01 at 97 % of 80 GiB, without a temperature, as its agent would."""
+    connection = record.AgentConnection(
+        cluster_id=cluster.pk,
+        node_name="gpu-01",
+        driver="gpu.nvidia.com",
+        pool="gpu-01",
+        connection_id="tests",
+    )
+    reading = a_device_sample(utilisation_percent=97, memory_total_bytes=80 * 2**30)
+    hello = decode_frame(as_text(a_hello()))
+    sample = decode_frame(as_text(a_sample(1, reading)))
+    assert isinstance(hello, Hello)
+    assert isinstance(sample, Sample)
+    async with redis.asyncio.Redis.from_url(redis_url) as client:
+        await record.record_hello(client, connection, hello=hello, received_at=received_at)
+        await record.record_sample(client, connection, sample=sample, received_at=received_at)
+
+
+@pytest.mark.parametrize(("seconds_ago", "is_stale"), [(1, False), (60, True)])
+def test_a_reading_is_whole_and_tells_its_age(
+    as_admin: Client, cluster: Cluster, redis_url: str, seconds_ago: int, is_stale: bool
+) -> None:
+    mirror(cluster, *a_fleet())
+    received_at = datetime.now(tz=UTC) - timedelta(seconds=seconds_ago)
+    asyncio.run(report(redis_url, cluster, received_at=received_at))
+
+    listed, *others = as_admin.get("/api/v1/devices/").json()["items"]
+    alone = as_admin.get(ADDRESS).json()
+
+    for reading in (listed["reading"], alone["reading"]):
+        assert reading["utilisationPercent"] == 97
+        assert reading["memoryTotalBytes"] == 80 * 2**30
+        assert reading["temperatureCelsius"] is None
+        assert reading["memoryUsedBytes"] is None
+        assert seconds_ago <= reading["ageSeconds"] < seconds_ago + 10
+        assert reading["isStale"] is is_stale
+    assert [one["reading"] for one in others] == [None] * 3
