@@ -183,8 +183,6 @@ def _broken(
     return BrokenInputError(
         BrokenInput(
             message=f"claim {claim.key}{where}: {message}",
-            claim=claim.key,
-            request=request,
             field=field,
         )
     )

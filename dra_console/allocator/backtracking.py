@@ -204,13 +204,10 @@ class Search:
         published = every[choice.number]
         refusal = self.state.take(choice.ask, published, claim=choice.claim)
         if refusal is Refusal.CONSTRAINT:
-            claim = choice.ask.claim.key
             raise BrokenInputError(
                 BrokenInput(
-                    f"claim {claim}, request {choice.ask.label}: cannot add device "
+                    f"claim {choice.ask.claim.key}, request {choice.ask.label}: cannot add device "
                     f"{published.id} because a claim constraint would not be satisfied",
-                    claim=claim,
-                    request=choice.ask.label,
                     device=published.id,
                 )
             )
@@ -242,9 +239,11 @@ class Search:
         return known
 
     def _kind(self, published: PublishedDevice) -> Hashable:
+        usage = self.state.usage
         return (
             self.likeness.kind(published),
-            published.id in self.state.usage.holders,
+            published.id in usage.holders,
+            published.id if published.id in usage.booked else None,
             self.state.is_picked(published.id),
         )
 

@@ -22,13 +22,14 @@ from dra_console.allocator.index import Index, index_of
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.matching import Matcher
 from dra_console.allocator.model import AllocationResult, ResourceClaim, Snapshot
-from dra_console.allocator.nodes import reaches, selects
+from dra_console.allocator.nodes import NodeSelectorError, reaches, selects
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted, Outcome
 from dra_console.allocator.pools import PoolStatus, PublishedDevice
 from dra_console.allocator.search import DEFAULT_STEP_BUDGET, search_node
 from dra_console.allocator.selectors import default_engine
 from dra_console.allocator.state import ledger_of
 from dra_console.allocator.suggestions import Adviser
+from dra_console.allocator.unknown_names import unknown_names
 from dra_console.allocator.verdicts import DeviceVerdict, Judge, Verdict, count_verdicts
 from dra_console.allocator.wants import wants_of
 from dra_console.allocator.whereabouts import Whereabouts, locate
@@ -47,11 +48,20 @@ def explain(
     Nodes are tried in the order of `node_names`. Claims that are allocated already bind
     the others to the nodes on which they can be used; if all are, their devices are the
     answer.
-
-    Raises:
-        NodeSelectorError: a node selector of a slice or of an allocation is malformed.
-
     """
+    try:
+        return _explain(snapshot, claims, node_names=node_names)
+    except NodeSelectorError as error:
+        headline = f"A node selector of a ResourceSlice or of an allocation is malformed: {error}"
+        return Explanation(ExplainedOutcome.BROKEN, headline, detail="", node=None, nodes=())
+
+
+def _explain(
+    snapshot: Snapshot,
+    claims: Sequence[ResourceClaim],
+    *,
+    node_names: Sequence[str] | None,
+) -> Explanation:
     allocated = [claim for claim in claims if claim.allocation is not None]
     pending = [claim for claim in claims if claim.allocation is None]
     by_name = {node.name: node for node in snapshot.nodes}
@@ -156,7 +166,7 @@ class _Inquiry:
         return Explanation(
             outcome=outcome,
             headline=headline,
-            detail=wording.funnel(count_verdicts(self.verdicts)),
+            detail=self._detail(),
             node=None,
             nodes=tuple(_plain_account(*each) for each in self._by_node().items()),
             steps=steps,
@@ -180,11 +190,19 @@ class _Inquiry:
         return Explanation(
             outcome=ExplainedOutcome.DOES_NOT_FIT,
             headline=self._headline(findings, closest),
-            detail=wording.funnel(count_verdicts(self.verdicts)),
+            detail=self._detail(),
             node=None,
             nodes=tuple(sorted(accounts, key=lambda each: ranks.get(each.name, len(ranks)))),
             suggestions=tuple(adviser.advise(self.verdicts)),
             steps=steps,
+        )
+
+    def _detail(self) -> str:
+        """Add up the verdicts, after what the selectors read and no device has."""
+        facts = [each.published.facts for each in self.whereabouts]
+        unknown = unknown_names(self.judge.wants, facts) if facts else ()
+        return " ".join(
+            [*map(wording.unknown, unknown), wording.funnel(count_verdicts(self.verdicts))]
         )
 
     def _headline(self, findings: Mapping[str, Finding], closest: Sequence[Node]) -> str:

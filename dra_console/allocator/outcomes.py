@@ -41,13 +41,11 @@ class DoesNotFit:
 class BrokenInput:
     """The claim, a class or a device is wrong in a way that no other node would change.
 
-    `field` is the path inside the claim where one is to blame, `device` the device on
-    which a selector failed.
+    The message names claim and request. `field` is the path inside the claim if one is to
+    blame, `device` the device on which a selector or constraint failed.
     """
 
     message: str
-    claim: str = ""
-    request: str = ""
     field: str = ""
     device: DeviceId | None = None
     steps: int = 0

@@ -41,8 +41,8 @@ __all__ = [
     "search_node",
 ]
 
-DEFAULT_STEP_BUDGET: Final = 100_000
-"""Devices considered before a search on one node gives up; well under a second."""
+DEFAULT_STEP_BUDGET: Final = 50_000
+"""Devices considered before a search on one node gives up; about half a second."""
 
 
 def allocate(

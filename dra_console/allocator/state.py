@@ -8,6 +8,8 @@ order and restore everything exactly.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from dra_console.allocator.asks import Ask, PreparedClaim
 from dra_console.allocator.constraints import ConstraintStates, states_of
@@ -19,6 +21,8 @@ from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.results import Pick
 from dra_console.allocator.taints import untolerated
 from dra_console.allocator.usage import Usage
+
+NOTHING_ASKED: Final[Mapping[str, Quantity]] = MappingProxyType({})
 
 
 class Refusal(StrEnum):
@@ -129,6 +133,9 @@ class SearchState:
         return published.id not in self.usage.booked and not self.is_picked(published.id)
 
     def _amounts(self, ask: Ask, published: PublishedDevice) -> Mapping[str, Quantity] | None:
+        is_shared = published.device.allow_multiple_allocations or published.id in self.usage.booked
+        if not is_shared and ask.wish.capacity is None:
+            return NOTHING_ASKED
         return self.matcher.amounts(
             published, wish=ask.wish, booked_now=self._booked_now.get(published.id, {})
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from dra_console.allocator.cel_text import Read
 from dra_console.allocator.findings import Standing
 from dra_console.allocator.inventory import DeviceId
 from dra_console.allocator.model import ALL_DEVICES
@@ -50,6 +51,12 @@ def funnel(counts: Mapping[Verdict, int]) -> str:
     if not parts:
         return "No node publishes any device."
     return f"Of {devices(total)}, {', '.join(parts)}."
+
+
+def unknown(read: Read) -> str:
+    """Say that no device has what a selector reads."""
+    kind = "attribute" if read.group == "attributes" else "capacity"
+    return f"No device has the {kind} {read.domain}/{read.name}, which a selector reads."
 
 
 def names(chosen: Sequence[DeviceId]) -> str:

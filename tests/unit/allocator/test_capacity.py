@@ -279,3 +279,9 @@ def test_every_share_has_an_id_of_its_own() -> None:
     ids = [result.results[0].share_id for result in found.results]
     assert len(set(ids)) == 2
     assert None not in ids
+
+
+def test_device_that_was_shared_once_does_not_stand_for_its_equals() -> None:
+    world = [pool("p", dedicated("x", k=1), dedicated("y", k=1)), consumed("p/x", k=1)]
+
+    assert answer([claim(r("r", "Ad"))], world) == "r=p/y"

@@ -269,7 +269,10 @@ def test_selector_error_shows_message_and_device_and_is_no_mismatch() -> None:
         " CEL runtime error: no such key: ecc, consider has(), or .?ecc with orValue()"
     )
     assert verdict_of(explanation, "l4-01", "gpu-0")[0] == "selector-error"
-    assert explanation.detail == "Of 28 devices, 28 fail a selector."
+    assert explanation.detail == (
+        "No device has the attribute gpu.nvidia.com/ecc, which a selector reads. "
+        "Of 28 devices, 28 fail a selector."
+    )
 
 
 @pytest.mark.parametrize(
@@ -380,3 +383,15 @@ def test_device_that_no_node_can_use_is_accounted_for() -> None:
         "node-filter",
         "no node of the cluster can use this device",
     )
+
+
+def test_malformed_node_selector_is_broken_input() -> None:
+    near: JsonObject = {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]
+    }
+    world = [a_node(), a_class(), a_slice(node=None, pool="p", nodeSelector=near)]
+
+    explanation = explained(a_request(), world=world)
+
+    assert explanation.outcome == "broken"
+    assert "expected one of In, NotIn" in explanation.headline

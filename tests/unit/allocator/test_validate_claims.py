@@ -115,7 +115,8 @@ EXACTLY_RULES = [
             "FieldValueInvalid",
             (
                 'Invalid value: "device.driver == \u201cx\u201d": compilation failed: line 1, '
-                "column 18: typographic quote \u201c (U+201C); use the plain quotes \" or ' around texts"
+                "column 18: typographic quote \u201c (U+201C); "
+                "use the plain quotes \" or ' around texts"
             ),
         ),
         id="typographic quotes",

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dra_console.allocator.decode import decode_claim, decode_snapshot
 from dra_console.allocator.model import AllocationResult, DeviceResult, Json, JsonObject, Snapshot
 from dra_console.allocator.search import (
+    DEFAULT_STEP_BUDGET,
     Allocated,
     BrokenInput,
     BudgetExhausted,
@@ -144,7 +145,11 @@ def snapshot(*objects: JsonObject) -> Snapshot:
 
 
 def outcome(
-    claims: Sequence[JsonObject], world: Sequence[JsonObject], *, node: str = "n"
+    claims: Sequence[JsonObject],
+    world: Sequence[JsonObject],
+    *,
+    node: str = "n",
+    step_budget: int = DEFAULT_STEP_BUDGET,
 ) -> Outcome:
     """Allocate the claims together on one node of a world."""
     state = snapshot(*world)
@@ -153,7 +158,9 @@ def outcome(
         each | {"metadata": {"namespace": "t", "name": f"c{index}"}}
         for index, each in enumerate(claims)
     ]
-    return allocate(state, [decode_claim(each) for each in named], node=where)
+    return allocate(
+        state, [decode_claim(each) for each in named], node=where, step_budget=step_budget
+    )
 
 
 def answer(claims: Sequence[JsonObject], world: Sequence[JsonObject], *, node: str = "n") -> str:

@@ -1,0 +1,229 @@
+"""The edge where JSON is parsed: defaults, older versions, and errors with their path."""
+
+import pytest
+
+from dra_console.allocator.decode import (
+    decode_claim,
+    decode_class,
+    decode_node,
+    decode_slice,
+    decode_snapshot,
+    decode_taint_rule,
+    decode_template,
+)
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import (
+    AttributeKind,
+    AttributeValue,
+    DeviceWish,
+    Json,
+    JsonObject,
+    NodeReach,
+)
+from dra_console.allocator.quantity import Quantity
+from tests.builders.objects import (
+    a_claim,
+    a_class,
+    a_device,
+    a_namespace,
+    a_node,
+    a_pod,
+    a_result,
+    a_slice,
+    a_taint_rule,
+    a_template,
+    an_allocated_claim,
+)
+
+
+def wish_of(request: JsonObject) -> DeviceWish | None:
+    return decode_claim(a_claim(requests=[request])).spec.requests[0].exactly
+
+
+def test_absent_fields_take_the_servers_defaults() -> None:
+    wish = wish_of({"name": "gpu", "exactly": {"deviceClassName": "c", "tolerations": [{}]}})
+
+    assert wish is not None
+    assert (wish.allocation_mode, wish.count, wish.admin_access) == ("ExactCount", 1, False)
+    assert wish.tolerations[0].operator == "Equal"
+
+
+def test_null_is_absent() -> None:
+    wish = wish_of({"name": "gpu", "exactly": {"deviceClassName": "c", "count": None}})
+
+    assert wish is not None
+    assert wish.count == 1
+
+
+def test_flat_request_of_v1beta1_is_lifted_into_exactly() -> None:
+    flat: JsonObject = {"name": "gpu", "deviceClassName": "c", "count": 2}
+
+    assert wish_of(flat) == DeviceWish("c", count=2)
+
+
+def test_flat_request_beside_exactly_is_refused() -> None:
+    both: JsonObject = {"name": "gpu", "deviceClassName": "c", "exactly": {"deviceClassName": "c"}}
+
+    with pytest.raises(DecodeError) as refused:
+        wish_of(both)
+
+    assert refused.value.path == "spec.devices.requests[0].exactly"
+
+
+def test_basic_device_of_v1beta1_is_hoisted() -> None:
+    flat: JsonObject = {
+        "name": "gpu-0",
+        "basic": {"attributes": {"x": {"int": 1}}, "capacity": {"mem": "1Gi"}},
+    }
+
+    (device,) = decode_slice(a_slice(devices=[flat])).devices
+
+    assert device.attributes == {"x": AttributeValue(AttributeKind.INT, 1)}
+    assert device.capacity["mem"].value == Quantity.parse("1Gi")
+
+
+def test_unset_node_selection_of_v1beta1_is_absent() -> None:
+    slice_ = decode_slice(a_slice(node=None, pool="p", nodeName="", allNodes=True))
+
+    assert slice_.reach == NodeReach(all_nodes=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({"int": 1}, AttributeKind.INT),
+        ({"bool": False}, AttributeKind.BOOL),
+        ({"string": ""}, AttributeKind.STRING),
+        ({"version": "1.0.0"}, AttributeKind.VERSION),
+        ({"strings": ["a"]}, AttributeKind.STRINGS),
+        ({}, AttributeKind.UNKNOWN),
+        ({"future": 1}, AttributeKind.UNKNOWN),
+    ],
+)
+def test_kinds_of_attributes(value: Json, kind: AttributeKind) -> None:
+    (device,) = decode_slice(a_slice(devices=[a_device(attributes={"x": value})])).devices
+
+    assert device.attributes["x"].kind is kind
+
+
+ERRORS = [
+    pytest.param(
+        {"spec": {"devices": {"requests": {}}}},
+        "spec.devices.requests: expected a list, got an object",
+        id="list",
+    ),
+    pytest.param(
+        {"spec": {"devices": {"requests": ["gpu"]}}},
+        "spec.devices.requests[0]: expected an object, got a text",
+        id="object",
+    ),
+    pytest.param(
+        {"spec": {"devices": {"requests": [{"name": 1}]}}},
+        "spec.devices.requests[0].name: expected a text, got a number",
+        id="text",
+    ),
+    pytest.param(
+        {"spec": {"devices": {"requests": [{"exactly": {"count": True}}]}}},
+        "spec.devices.requests[0].exactly.count: expected a whole number, got a boolean",
+        id="number",
+    ),
+    pytest.param(
+        {"spec": {"devices": {"requests": [{"exactly": {"adminAccess": "yes"}}]}}},
+        "spec.devices.requests[0].exactly.adminAccess: expected true or false, got a text",
+        id="boolean",
+    ),
+    pytest.param(
+        {
+            "metadata": {"name": "x"},
+            "status": {"allocation": {"devices": {"results": [{"pool": 1}]}}},
+        },
+        "status.allocation.devices.results[0].pool: expected a text, got a number",
+        id="status",
+    ),
+    pytest.param(
+        {"status": {"allocation": {"devices": {"config": [{"source": "Sky"}]}}}},
+        "status.allocation.devices.config[0].source: expected FromClass or FromClaim, got 'Sky'",
+        id="source",
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "message"), ERRORS)
+def test_field_of_the_wrong_kind_is_named(obj: JsonObject, message: str) -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_claim(obj)
+
+    assert str(refused.value) == message
+
+
+def test_quantity_that_is_none_is_named() -> None:
+    with pytest.raises(
+        DecodeError, match=r"spec\.devices\[0\]\.capacity\[memory\]\.value: .*'8GB'"
+    ):
+        decode_slice(a_slice(devices=[a_device(memory="8GB")]))
+
+
+def test_number_without_quotes_is_a_quantity() -> None:
+    device = a_device() | {"capacity": {"mem": {"value": 8}}}
+
+    (decoded,) = decode_slice(a_slice(devices=[device])).devices
+
+    assert decoded.capacity["mem"].value == Quantity.of(8)
+
+
+def test_fields_that_are_not_known_are_kept_by_path() -> None:
+    request: JsonObject = {"name": "gpu", "exactly": {"deviceClassName": "c", "future": {"a": 1}}}
+
+    claim = decode_claim(a_claim(requests=[request]))
+
+    assert claim.spec.unknown_fields == ("spec.devices.requests[0].exactly.future",)
+
+
+def test_template_is_read_with_what_it_stamps_on_claims() -> None:
+    template = a_template()
+    spec = template["spec"]
+    assert isinstance(spec, dict)
+    spec["metadata"] = {"labels": {"team": "x"}}
+
+    decoded = decode_template(template)
+
+    assert decoded.labels == {"team": "x"}
+    assert decoded.spec.requests[0].name == "gpu"
+
+
+def test_rule_without_selector_selects_nothing() -> None:
+    rule = a_taint_rule()
+    spec = rule["spec"]
+    assert isinstance(spec, dict)
+    del spec["deviceSelector"]
+
+    assert decode_taint_rule(rule).selects_nothing
+    assert not decode_taint_rule(a_taint_rule()).selects_nothing
+
+
+def test_class_and_node() -> None:
+    assert decode_class(a_class("c", selectors=["true"])).selectors == ("true",)
+    assert decode_node(a_node("n", zone="z")).labels["zone"] == "z"
+
+
+def test_snapshot_sorts_objects_by_kind_and_leaves_out_the_rest() -> None:
+    objects = [
+        a_node(),
+        a_slice(),
+        a_class(),
+        an_allocated_claim(results=[a_result()]),
+        a_taint_rule(),
+        a_pod(),
+        a_namespace(),
+    ]
+
+    snapshot = decode_snapshot(objects)
+
+    kinds = (
+        snapshot.nodes,
+        snapshot.slices,
+        snapshot.classes,
+        snapshot.claims,
+        snapshot.taint_rules,
+    )
+    assert [len(kind) for kind in kinds] == [1, 1, 1, 1, 1]

@@ -1,0 +1,112 @@
+"""Effort is an output: hopeless searches end in few steps, or with a typed outcome."""
+
+import subprocess
+import sys
+
+from dra_console.allocator.decode import decode_claim, decode_snapshot
+from dra_console.allocator.index import index_of
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.search import Allocated, BudgetExhausted, allocate
+from tests.builders.objects import a_claim, a_class, a_device, a_node, a_request, a_slice
+from tests.unit.allocator.worlds import claim, counters, dev, outcome, pool, r
+
+ROOT = "gpu.nvidia.com/root"
+
+
+def distinguishable(count: int) -> list[JsonObject]:
+    """Build devices that differ in what every request reads, so that none can be skipped."""
+    return [dev(f"x{index}", attributes={"n": index}) for index in range(count)]
+
+
+def test_eight_that_match_of_eight_in_many_groups() -> None:
+    devices = [
+        a_device(f"gpu-{index}", attributes={"root": index % 8, "uuid": f"GPU-{index}"})
+        for index in range(64)
+    ]
+    world = decode_snapshot([a_node(), a_class(), a_slice(devices=devices)])
+    asked = a_claim(requests=[a_request(count=9)], constraints=[{"matchAttribute": ROOT}])
+
+    found = allocate(world, [decode_claim(asked)], node=world.nodes[0])
+
+    assert not isinstance(found, Allocated | BudgetExhausted)
+    assert found.steps < 10_000
+
+
+def test_32_devices_in_32_requests() -> None:
+    found = outcome(
+        [claim(*(r(f"r{index}") for index in range(32)))], [pool("p", *distinguishable(40))]
+    )
+
+    assert isinstance(found, Allocated)
+    assert found.steps < 2_000
+
+
+def test_partitions_of_nearly_full_boards() -> None:
+    devices = [dev(f"x{index}", uses={"c": {"mem": "3"}}) for index in range(60)]
+    world = [counters("p", part="1/2", c={"mem": "94"}), pool("p", *devices, part="2/2")]
+
+    found = outcome([claim(r(count=32))], world)
+
+    assert not isinstance(found, Allocated | BudgetExhausted)
+    assert found.steps < 5_000
+
+
+def test_search_that_cannot_be_pruned_ends_with_a_typed_outcome() -> None:
+    # Every device differs in what is constrained, so none can stand for another.
+    devices = [
+        dev(f"x{index}", attributes={"a": index % 5, "b": index % 7, "n": index})
+        for index in range(40)
+    ]
+    asked = claim(
+        *(r(f"r{index}", "A", 'device.attributes["a"].n >= 0') for index in range(20)),
+        distinct=[("a/a", ["r0", "r1", "r2", "r3", "r4"]), ("a/b", [])],
+    )
+
+    found = outcome([asked], [pool("p", *devices)], step_budget=5_000)
+
+    assert found == BudgetExhausted(5_000)
+
+
+def test_pod_may_ask_for_more_devices_than_python_has_frames() -> None:
+    sizes = [32] * 40
+    slices: list[JsonObject] = [
+        pool(f"p{number}", *(dev(f"x{index}") for index in range(128))) for number in range(10)
+    ]
+
+    found = outcome([claim(r(count=size)) for size in sizes], slices)
+
+    assert isinstance(found, Allocated)
+    assert sum(len(result.results) for result in found.results) == sum(sizes)
+
+
+def test_snapshot_is_indexed_once() -> None:
+    snapshot = decode_snapshot([a_node(), a_slice()])
+
+    assert index_of(snapshot) is index_of(snapshot)
+
+
+def test_library_loads_no_framework() -> None:
+    frameworks = {"django", "celery", "kubernetes", "redis", "channels"}
+    program = (
+        "import sys, dra_console.allocator.explain, dra_console.allocator.validate; "
+        f"sys.exit(sorted({frameworks!r} & set(sys.modules)) or 0)"
+    )
+
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+    assert loaded.stderr.decode() == ""
+    assert loaded.returncode == 0
+
+
+def test_capacity_of_a_claim_is_kept_exact() -> None:
+    big: Json = {"value": "9007199254740993"}
+    device = dev("x") | {"capacity": {"k": big}, "allowMultipleAllocations": True}
+    asked = claim(r("r", "As"))
+
+    found = outcome([asked], [pool("p", device)])
+
+    assert isinstance(found, Allocated)
+    assert found.results[0].to_json()["devices"] is not None
+    consumed = found.results[0].results[0].consumed_capacity
+    assert consumed is not None
+    assert str(consumed["k"]) == "9007199254740993"
