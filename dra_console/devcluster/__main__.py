@@ -12,11 +12,9 @@ import structlog
 
 from dra_console.devcluster.cluster import Cluster
 from dra_console.devcluster.controllers import run_controllers
-from dra_console.devcluster.garbage import GarbageCollector
 from dra_console.devcluster.http import Api
 from dra_console.devcluster.journal import JournalBusyError
 from dra_console.devcluster.kubeconfig import write_kubeconfig
-from dra_console.devcluster.namespaces import NamespaceController
 from dra_console.devcluster.scenario import create_missing, scenario
 from dra_console.devcluster.server import LOOPBACK, listen, serve
 from dra_console.devcluster.store import KEPT_EVENTS, Store
@@ -55,25 +53,30 @@ async def run(options: argparse.Namespace, listener: socket.socket, store: Store
     signer = Signer.from_directory(options.data_dir)
     api = Api(Cluster(store, begin.policy, signer), stopping=stopping)
     async with asyncio.TaskGroup() as tasks:
-        controllers = [
-            tasks.create_task(controller)
-            for controller in (
-                run_controllers(store, signer=signer, nodes_dir=options.nodes_dir),
-                GarbageCollector(store).run(),
-                NamespaceController(store).run(),
-            )
-        ]
+        controllers = tasks.create_task(
+            run_controllers(store, signer=signer, nodes_dir=options.nodes_dir)
+        )
         serving = tasks.create_task(serve(api, listener, stopping=stopping))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         write_kubeconfig(options.kubeconfig, url=url)
         log.info("devcluster serves", url=url, resource_version=store.resource_version)
         await serving
-        for controller_task in controllers:
-            controller_task.cancel()
+        controllers.cancel()
 
 
 def main() -> int:
     """Start, or say in one line why not."""
+    # Without colours and without the local variables of each frame: this goes into a file.
+    renderer = structlog.dev.ConsoleRenderer(
+        colors=False, exception_formatter=structlog.dev.plain_traceback
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            renderer,
+        ]
+    )
     options = arguments()
     options.data_dir.mkdir(parents=True, exist_ok=True)
     try:

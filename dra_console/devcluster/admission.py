@@ -1,6 +1,6 @@
 """Rules of the kinds: what a create or an update turns into, or why it is refused.
 
-The order is the API server's: defaults, then the parts that the request may not touch are
+The order is the API server's: types, defaults, then the parts that the request may not touch are
 taken from the stored object, then validation of what is left.
 """
 
@@ -24,6 +24,7 @@ from dra_console.devcluster.defaults import set_defaults
 from dra_console.devcluster.errors import BadRequestError, Cause, InvalidError
 from dra_console.devcluster.fields import inside
 from dra_console.devcluster.metadata import metadata_of, now, text, timestamp
+from dra_console.devcluster.shapes import check_shape
 from dra_console.kube.kinds import (
     DEVICE_TAINT_RULES,
     NAMESPACES,
@@ -74,6 +75,7 @@ def admit_create(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -
 
     """
     try:
+        check_shape(kind, obj)
         set_defaults(kind, obj)
         if kind in FIRST_STATUS:
             obj["status"] = dict(FIRST_STATUS[kind])
@@ -104,6 +106,7 @@ def admit_update(
 
     """
     try:
+        check_shape(kind, obj)
         set_defaults(kind, obj)
         _keep_other_parts(kind, obj, old=old, subresource=subresource)
         causes = tuple(

@@ -14,6 +14,7 @@ from dra_console.devcluster.metadata import LABEL_LENGTH, LABEL_PATTERN
 MUTABLE_SPEC_FIELDS: Final = frozenset(
     {"activeDeadlineSeconds", "schedulingGates", "terminationGracePeriodSeconds", "tolerations"}
 )
+LONGEST_DEADLINE_SECONDS: Final = 2**31 - 1
 CONTAINER_GROUPS: Final = ("initContainers", "containers")
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 
@@ -34,6 +35,10 @@ def pod_causes(pod: Fields) -> Iterator[Cause]:
         choices = ", ".join(f'"{choice}"' for choice in RESTART_POLICIES)
         message = f'Unsupported value: "{policy}": supported values: {choices}'
         yield Cause("spec.restartPolicy", "FieldValueNotSupported", message)
+    deadline = spec.integer("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= LONGEST_DEADLINE_SECONDS:
+        message = f"Invalid value: {deadline}: must be between 1 and {LONGEST_DEADLINE_SECONDS}"
+        yield Cause("spec.activeDeadlineSeconds", "FieldValueInvalid", message)
     claim_names: set[str] = set()
     for claim in spec.children("resourceClaims"):
         yield from _claim_causes(claim, known=claim_names)

@@ -1,4 +1,4 @@
-"""What runs beside the API server: claims' controller, events' expiry, a kubelet for each node."""
+"""What runs beside the API server: the controllers, and a kubelet for each node."""
 
 import asyncio
 from pathlib import Path
@@ -7,8 +7,10 @@ import structlog
 
 from dra_console.devcluster.errors import GoneError
 from dra_console.devcluster.event_expiry import EventExpiry
+from dra_console.devcluster.garbage import GarbageCollector
 from dra_console.devcluster.kubelet import Kubelet
 from dra_console.devcluster.kubelet_timings import Timings
+from dra_console.devcluster.namespaces import NamespaceController
 from dra_console.devcluster.resourceclaim_controller import ResourceClaimController
 from dra_console.devcluster.store import Store
 from dra_console.devcluster.tokens import Signer
@@ -27,6 +29,8 @@ async def run_controllers(
     """
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(ResourceClaimController(store).run())
+        tasks.create_task(GarbageCollector(store).run())
+        tasks.create_task(NamespaceController(store).run())
         tasks.create_task(EventExpiry(store).run())
         tasks.create_task(
             _run_kubelets(store, signer=signer, nodes_dir=nodes_dir, timings=timings or Timings())

@@ -73,8 +73,7 @@ class GarbageCollector:
             self._look_at((kind, stored.namespace, stored.name))
         nodes = {stored.name for kind, stored in found if kind == NODES}
         for kind, stored in found:
-            node_name = inside(stored.value, "spec").raw.get("nodeName")
-            if kind == PODS and node_name and node_name not in nodes:
+            if kind == PODS and _node_name(stored) not in {"", *nodes}:
                 self._end_pod(stored)
 
     def _handle(self, event: Event) -> None:
@@ -174,13 +173,17 @@ class GarbageCollector:
 
     def _end_pods_of(self, node_name: str) -> None:
         for stored in self.store.at(self.store.resource_version, PODS, namespace=None):
-            if inside(stored.value, "spec").raw.get("nodeName") == node_name:
+            if _node_name(stored) == node_name:
                 self._end_pod(stored)
 
     def _end_pod(self, pod: Stored) -> None:
         # Its kubelet is gone with the node, so nobody else would ever complete the deletion.
         log.info("pod without a node collected", namespace=pod.namespace, name=pod.name)
         self.store.delete(PODS, pod.namespace, pod.name, grace_period_seconds=0)
+
+
+def _node_name(pod: Stored) -> str:
+    return inside(pod.value, "spec").text("nodeName")
 
 
 def _uid(obj: JsonObject) -> str:

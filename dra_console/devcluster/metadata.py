@@ -27,6 +27,8 @@ ORPHAN_FINALIZER: Final = "orphan"
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"
 
 DEFAULT_GRACE_SECONDS: Final = 30
+LONGEST_GRACE_SECONDS: Final = 2**31 - 1
+"""More than anybody waits for, and still a date that can be written."""
 
 
 class Propagation(StrEnum):
@@ -161,10 +163,10 @@ def grace_seconds(kind: Kind, obj: JsonObject, requested: int | None) -> int:
         return 0
     if isinstance(status, dict) and status.get("phase") in {"Succeeded", "Failed"}:
         return 0
-    if requested is not None:
-        return max(requested, 0)
-    seconds = spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
-    return seconds if isinstance(seconds, int) else DEFAULT_GRACE_SECONDS
+    seconds = spec.get("terminationGracePeriodSeconds") if requested is None else requested
+    if not isinstance(seconds, int):
+        return DEFAULT_GRACE_SECONDS
+    return min(max(seconds, 0), LONGEST_GRACE_SECONDS)
 
 
 def is_held(kind: Kind, obj: JsonObject) -> bool:

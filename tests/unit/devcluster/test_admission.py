@@ -17,6 +17,7 @@ from dra_console.kube.kinds import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    Kind,
 )
 from tests.unit.devcluster.things import (
     LAB,
@@ -305,6 +306,7 @@ def test_pod_gets_its_defaults(store: Store) -> None:
             [("spec.containers[1].name", "FieldValueDuplicate")],
         ),
         ({"containers": [{"name": "a"}]}, [("spec.containers[0].image", "FieldValueRequired")]),
+        ({"activeDeadlineSeconds": 0}, [("spec.activeDeadlineSeconds", "FieldValueInvalid")]),
         ({"restartPolicy": "Maybe"}, [("spec.restartPolicy", "FieldValueNotSupported")]),
         ({"resourceClaims": [{"name": "gpu"}]}, [("spec.resourceClaims[0]", "FieldValueInvalid")]),
         (
@@ -352,6 +354,31 @@ def test_image_of_a_container_can_change(store: Store) -> None:
 def test_field_of_another_type_is_unreadable_and_named(store: Store) -> None:
     with pytest.raises(BadRequestError, match=r"cannot be handled as a Pod: spec\.containers"):
         store.create(PODS, new_pod(fields={"containers": {"name": "a"}}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj", "path"),
+    [
+        (NODES, {"status": {"conditions": 7}}, "status.conditions"),
+        (NODES, {"status": {"allocatable": {"cpu": "many"}}}, "status.allocatable.cpu"),
+        (NODES, {"spec": "x"}, "spec"),
+        (NAMESPACES, {"spec": []}, "spec"),
+        (DEVICE_CLASSES, {"spec": 1}, "spec"),
+        (DEVICE_TAINT_RULES, {"spec": {"taint": {"key": 1}}}, "spec.taint.key"),
+    ],
+)
+def test_no_object_gets_in_that_controllers_could_not_read(
+    store: Store, kind: Kind, obj: JsonObject, path: str
+) -> None:
+    with pytest.raises(BadRequestError, match=f": {path}: expected"):
+        store.create(kind, {"metadata": {"name": "a"}, **obj})
+
+
+def test_unreadable_status_is_refused_as_well(store: Store) -> None:
+    claim = store.create(RESOURCE_CLAIMS, new_claim())
+
+    with pytest.raises(BadRequestError, match=r"status\.reservedFor\[0\]\.uid"):
+        with_status(store, claim, reservedFor=[{"uid": 1}])
 
 
 @pytest.mark.parametrize(

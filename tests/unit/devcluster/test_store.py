@@ -248,6 +248,15 @@ def test_second_delete_never_lengthens_the_grace_period(store: Store) -> None:
     assert metadata_of(again)["deletionGracePeriodSeconds"] == 5
 
 
+@pytest.mark.parametrize("seconds", [-1, 2**62])
+def test_grace_period_without_reason_is_bounded(store: Store, seconds: int) -> None:
+    store.create(PODS, new_pod(node="gpu-01", fields={"terminationGracePeriodSeconds": seconds}))
+
+    store.delete(PODS, LAB, "trainer")
+
+    assert store.list(PODS).items == [] or seconds > 0
+
+
 def test_pod_without_a_node_goes_at_once(store: Store) -> None:
     store.create(PODS, new_pod())
 
