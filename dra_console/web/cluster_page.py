@@ -5,6 +5,7 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Concatenate, ParamSpec
 
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -64,3 +65,15 @@ def require_list(request: HttpRequest, cluster: Cluster, kind: Kind) -> None:
     """
     if not rules.may(request.user, cluster, "list", kind):
         raise PermissionDenied(f"You may not list {kind.plural} in cluster {cluster.name}.")
+
+
+def person_of(request: HttpRequest) -> User:
+    """Return the account that asks; writes are theirs.
+
+    Raises:
+        PermissionDenied: nobody is logged in, which LoginRequiredMiddleware rules out.
+
+    """
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user

@@ -16,6 +16,11 @@ GIBIBYTE = 2**30
 SHORT_MODEL = re.compile(r"\b(?:RTX |GTX )?[A-Z]{1,3}\d{1,4}[A-Z]{0,2}\b")
 """The part of a product name that people use, such as H100 in `NVIDIA H100 80GB HBM3`."""
 
+NOMINAL_SIZE = re.compile(r"\b(\d+)\s?GB\b")
+"""The size that a product is sold by, where its name carries it."""
+
+GIGABYTE = 10**9
+
 
 def age_in_words(age: timedelta) -> str:
     """Say a length of time with at most two units, as in `0.4 s`, `14 min`, `2 h 10 min`, `3 d`."""
@@ -69,8 +74,9 @@ def counted(amount: int, singular: str, plural: str = "") -> str:
 def model_in_words(product_name: str, memory_bytes: int | None) -> str:
     """Shorten a product name to what people say, as in `H100 80 GB`.
 
-    A name that does not hold a model number is returned as it is, an empty one as
-    `unnamed model`.
+    The size is the one it is sold by: from its name, else what a board of so much usable
+    memory is called (24 GB for an L4 with 22.5 GiB). A name that does not hold a model number
+    is returned as it is, an empty one as `unnamed model`.
     """
     if not product_name:
         return "unnamed model"
@@ -79,4 +85,6 @@ def model_in_words(product_name: str, memory_bytes: int | None) -> str:
         return product_name
     if memory_bytes is None:
         return found.group()
-    return f"{found.group()} {memory_bytes / GIBIBYTE:.0f} GB"
+    nominal = NOMINAL_SIZE.search(product_name)
+    size = int(nominal[1]) if nominal else round(memory_bytes / GIGABYTE)
+    return f"{found.group()} {size} GB"

@@ -21,12 +21,12 @@ from dra_console.web.presenters.tiles import (
     Tile,
     look_of,
     look_of_taint,
+    model_of,
     shown_holders,
     taint_age_in_words,
     taint_in_words,
     tile_of,
 )
-from dra_console.web.wording import model_in_words
 
 WINDOW: Final = timedelta(minutes=15)
 LONGEST_GAP: Final = timedelta(seconds=STALE_AFTER_SECONDS)
@@ -128,7 +128,7 @@ def device_page(
         driver=device.driver,
         pool=device.pool,
         node_name=device.node_name,
-        model=model_in_words(device.product_name, device.memory_bytes),
+        model=model_of(device),
         product_name=device.product_name,
         memory_bytes=device.memory_bytes,
         parent=device.parent,

@@ -15,8 +15,7 @@ from dra_console.telemetry.readings import Reading
 from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.sum_bar import LABELS
-from dra_console.web.presenters.tiles import Look, ShownHolder, look_of, shown_holders
-from dra_console.web.wording import model_in_words
+from dra_console.web.presenters.tiles import Look, ShownHolder, look_of, model_of, shown_holders
 
 CSV_COLUMNS: Final = (
     "driver",
@@ -195,7 +194,7 @@ def _row(state: DeviceState, *, reader: Reader, live: LiveState) -> DeviceRow:
         name=device.name,
         node_name=device.node_name,
         product_name=device.product_name,
-        model=model_in_words(device.product_name, device.memory_bytes),
+        model=model_of(device),
         memory_bytes=device.memory_bytes,
         state=state.state,
         look=look,

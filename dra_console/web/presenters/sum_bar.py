@@ -50,7 +50,7 @@ class SumBar:
     free: int
     total: int
     words: str
-    """The sum, as in `47 devices = 26 held + 16 free + 3 tainted + 2 unavailable`."""
+    """The sum, as in `38 devices and 9 partitions = 26 held + 16 free + 5 tainted`."""
 
 
 def sum_bar_of(
@@ -79,12 +79,18 @@ def sum_bar_of(
         parts=tuple(parts),
         free=number[Look.FREE],
         total=len(counting),
-        words=sign + sum_in_words(tally(counting)),
+        words=sign
+        + sum_in_words(
+            tally(counting), partitions=sum(bool(state.device.parent) for state in counting)
+        ),
     )
 
 
-def sum_in_words(numbers: Tally) -> str:
-    """Say a tally as a sum; states without devices are left out."""
+def sum_in_words(numbers: Tally, *, partitions: int) -> str:
+    """Say a tally as a sum; states without devices are left out.
+
+    `partitions` of the devices are parts of a GPU: they come and go, so they are told apart.
+    """
     amounts = (
         (numbers.held, "held"),
         (numbers.free, "free"),
@@ -92,4 +98,6 @@ def sum_in_words(numbers: Tally) -> str:
         (numbers.unavailable, "unavailable"),
     )
     terms = " + ".join(f"{amount} {word}" for amount, word in amounts if amount)
-    return f"{counted(numbers.total, 'device')} = {terms}" if terms else "no devices"
+    nouns = ((numbers.total - partitions, "device"), (partitions, "partition"))
+    whole = " and ".join(counted(amount, noun) for amount, noun in nouns if amount)
+    return f"{whole} = {terms}" if terms else "no devices"

@@ -11,6 +11,7 @@ from enum import StrEnum
 from django.urls import reverse
 
 from dra_console.mirror.inventory import DeviceState, Holder, State, Taint
+from dra_console.mirror.models import Device
 from dra_console.telemetry.readings import Reading
 from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
@@ -126,6 +127,13 @@ def look_of(state: DeviceState, *, reader: Reader) -> Look:
             return Look.MINE if is_mine else Look.HELD
 
 
+def model_of(device: Device) -> str:
+    """Say what a device is, as in `H100 80 GB` and `A100 partition`."""
+    if device.parent:
+        return f"{model_in_words(device.product_name, None)} partition"
+    return model_in_words(device.product_name, device.memory_bytes)
+
+
 def look_of_taint(taint: Taint) -> Look:
     """Tell what its driver says of a device from what people want of it."""
     return Look.WARN if taint.rule else Look.SICK
@@ -190,7 +198,7 @@ def _note(state: DeviceState, *, taint: Taint | None, now: datetime) -> str:
 def _description(state: DeviceState, *, holders: Sequence[ShownHolder]) -> str:
     device = state.device
     words = [f"{device.name} on {device.node_name}" if device.node_name else device.name]
-    words.append(model_in_words(device.product_name, device.memory_bytes))
+    words.append(model_of(device))
     match state.state:
         case State.HELD:
             holding = [holder.label for holder in holders if not holder.watches_only]

@@ -15,7 +15,7 @@ from dra_console.mirror.models import Cluster, Device, Namespace, Node, Resource
 from dra_console.web.claim_listing import visible_claims
 from dra_console.web.cluster_page import on_cluster
 from dra_console.web.presenters.reader import Reader, reader_of
-from dra_console.web.wording import model_in_words
+from dra_console.web.presenters.tiles import model_of
 
 HITS_A_KIND = 20
 LONGEST_TEXT = 253
@@ -116,7 +116,7 @@ def _devices(cluster: Cluster, text: str) -> Hits:
             Hit(
                 name=f"{device.pool}/{device.name}",
                 address=reverse("web:device", args=[device.driver, device.pool, device.name]),
-                note=model_in_words(device.product_name, device.memory_bytes),
+                note=model_of(device),
             )
             for device in matching[: HITS_A_KIND + 1]
         ],

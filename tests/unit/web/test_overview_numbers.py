@@ -29,7 +29,7 @@ def test_models_are_counted_with_the_node_that_has_most_of_them_free() -> None:
         a_state("gpu-1", node="gpu-01"),
         a_state("gpu-0", node="gpu-02"),
         a_state("gpu-1", node="gpu-02"),
-        a_state("gpu-0", node="l4-01", product="NVIDIA L4", memory_gibibytes=24),
+        a_state("gpu-0", node="l4-01", product="NVIDIA L4", memory_gibibytes=22),
     ]
 
     lines = model_lines(states, reader=EVERYBODY)

@@ -28,6 +28,15 @@ def test_parts_are_told_apart_and_the_sum_is_said_in_words() -> None:
     assert bar.words == "7 devices = 3 held + 1 free + 2 tainted + 1 unavailable"
 
 
+def test_partitions_are_told_apart_from_whole_devices() -> None:
+    part = a_state("gpu-0-mig-1g5gb-19-0", parent="gpu-0")
+
+    assert sum_bar_of([part], reader=EVERYBODY).words == "1 partition = 1 free"
+    assert sum_bar_of([MINE, part, part], reader=EVERYBODY).words == (
+        "1 device and 2 partitions = 1 held + 2 free"
+    )
+
+
 def test_state_without_devices_is_left_out() -> None:
     assert sum_bar_of([FREE], reader=EVERYBODY).words == "1 device = 1 free"
 

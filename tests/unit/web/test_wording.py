@@ -43,8 +43,9 @@ def test_memory_has_a_digit_after_the_point_only_below_ten_gibibytes() -> None:
     [
         ("NVIDIA H100 80GB HBM3", 80 * GIBIBYTE, "H100 80 GB"),
         ("NVIDIA A100-SXM4-40GB", 40 * GIBIBYTE, "A100 40 GB"),
-        ("NVIDIA L4", 24 * GIBIBYTE, "L4 24 GB"),
-        ("Tesla T4", 16 * GIBIBYTE, "T4 16 GB"),
+        ("NVIDIA A100-SXM4-40GB", 39 * GIBIBYTE, "A100 40 GB"),
+        ("NVIDIA L4", 23034 * 2**20, "L4 24 GB"),
+        ("Tesla T4", 15360 * 2**20, "T4 16 GB"),
         ("NVIDIA L40S", None, "L40S"),
         ("Frobnicator", 8 * GIBIBYTE, "Frobnicator"),
         ("", None, "unnamed model"),
