@@ -1,17 +1,39 @@
-"""Would this claim fit now? Asked by the request form while somebody types."""
+"""Would this claim fit now, and where? Asked by the request form while somebody types."""
+
+from dataclasses import dataclass
 
 from dra_console.allocator.decode import decode_claim
 from dra_console.allocator.explain import Explanation, explain
 from dra_console.allocator.model import JsonObject
+from dra_console.allocator.outcomes import Allocated
+from dra_console.allocator.search import allocate
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.snapshot import read_snapshot
 
+NODES_TRIED = 200
+"""A form is answered while somebody types: on more nodes the places are a lower bound."""
 
-def preview(cluster: Cluster, spec: JsonObject) -> Explanation:
-    """Explain a claim spec against the mirrored state; nothing is written.
+STEPS_A_NODE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a claim spec would get now."""
+
+    explanation: Explanation
+    node_names: tuple[str, ...]
+    """Nodes on which it fits, each by itself."""
+
+    is_lower_bound: bool
+    """True: there are more nodes than were tried."""
+
+
+def preview(cluster: Cluster, spec: JsonObject) -> Preview:
+    """Try a claim spec against the mirrored state; nothing is written.
 
     Raises:
         DecodeError: the spec has a field of the wrong kind.
+        NodeSelectorError: a slice's node selector is malformed.
 
     """
     claim = decode_claim(
@@ -22,4 +44,15 @@ def preview(cluster: Cluster, spec: JsonObject) -> Explanation:
             "spec": spec,
         }
     )
-    return explain(read_snapshot(cluster).snapshot, [claim])
+    snapshot = read_snapshot(cluster).snapshot
+    return Preview(
+        explanation=explain(snapshot, [claim]),
+        node_names=tuple(
+            node.name
+            for node in snapshot.nodes[:NODES_TRIED]
+            if isinstance(
+                allocate(snapshot, [claim], node=node, step_budget=STEPS_A_NODE), Allocated
+            )
+        ),
+        is_lower_bound=len(snapshot.nodes) > NODES_TRIED,
+    )

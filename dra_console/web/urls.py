@@ -14,6 +14,7 @@ from dra_console.web.views import (
     nodes,
     overview,
     pods,
+    request,
     search,
     templates,
 )
@@ -28,6 +29,7 @@ pages = [
     *claim.routes,
     *templates.routes,
     *pods.routes,
+    *request.routes,
 ]
 
 urlpatterns = [

@@ -46,16 +46,19 @@ PHASE_TONES = {"Running": "ok", "Pending": "warn", "Failed": "sick", "Succeeded"
 
 
 def stages_of(
-    claim: ResourceClaim, *, prepared: Sequence[PreparedDevice], pods: Sequence[Pod]
+    claim: ResourceClaim, *, prepared: Sequence[PreparedDevice] | None, pods: Sequence[Pod]
 ) -> tuple[Stage, ...]:
-    """List the stations in order, with which of them are reached."""
+    """List the stations in order, with which of them are reached.
+
+    `prepared` is None where it is not known.
+    """
     running = [pod.name for pod in pods if pod.phase == "Running"]
     is_allocated = claim.allocation is not None
     return (
         Stage("Created", is_reached=True, detail=""),
         Stage("Allocated", is_allocated, claim.node_name if is_allocated else ""),
         Stage("Reserved", bool(claim.reserved_for), ""),
-        Stage("Prepared", bool(prepared), ""),
+        Stage("Prepared", bool(prepared), "not known" if prepared is None else ""),
         Stage("Running", bool(running), ", ".join(running)),
     )
 

@@ -64,6 +64,8 @@ SORTED_BY: Final[Mapping[Order, tuple[str, ...]]] = {
 }
 """Model fields of each order; an age grows while its creation lies further back."""
 
+BY_PARAMETER: Final = {str(order): fields for order, fields in SORTED_BY.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class StateSign:
@@ -155,8 +157,7 @@ def columns(sort: str) -> dict[str, Column]:
 
 def ordering(sort: str) -> tuple[str, ...]:
     """Turn a sort parameter into model fields; an unknown one sorts by name."""
-    name = sort.removeprefix("-")
-    fields = SORTED_BY[Order(name) if name in Order else Order.NAME]
+    fields = BY_PARAMETER.get(sort.removeprefix("-"), SORTED_BY[Order.NAME])
     if not sort.startswith("-"):
         return fields
     return tuple(field[1:] if field.startswith("-") else f"-{field}" for field in fields)

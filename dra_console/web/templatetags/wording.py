@@ -1,5 +1,6 @@
 """Spells numbers and times in templates; see `dra_console.web.wording`."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django import template
@@ -43,3 +44,9 @@ def since(moment: datetime | None) -> SafeString | str:
         f"{moment:%Y-%m-%d %H:%M:%S} UTC",
         age_in_words(timezone.now() - moment),
     )
+
+
+@register.filter
+def lookup(mapping: Mapping[str, object], key: str) -> object:
+    """Read what a mapping holds under a key that the template has in a variable."""
+    return mapping.get(key, ())

@@ -26,7 +26,7 @@ from dra_console.scheduling.models import Attempt
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.claim_listing import visible_claims
-from dra_console.web.cluster_page import on_cluster
+from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
 from dra_console.web.presenters.claim_table import sign_of
 from dra_console.web.presenters.explanation import explanation_of, tiles_of
@@ -58,7 +58,7 @@ def claim(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> 
 @on_cluster
 def delete_claim(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """Ask the API server to delete a claim; it goes when its last pod does."""
-    outcome = submit.delete_claim(request.user, cluster, namespace, name)
+    outcome = submit.delete_claim(person_of(request), cluster, namespace, name)
     if isinstance(outcome, submit.Refused):
         messages.error(request, f"The claim was not deleted: {outcome.message}")
     else:
@@ -95,7 +95,7 @@ def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str
         "stages": stages_of(found, prepared=prepared, pods=pods),
         "consumers": consumers_of(found, pods=pods),
         "timeline": timeline_of(
-            found, changes=changes[:CHANGES_SHOWN], prepared=prepared, attempts=attempts
+            found, changes=changes[:CHANGES_SHOWN], prepared=prepared or (), attempts=attempts
         ),
         "yaml": as_yaml(found.raw),
         "topics": " ".join(topics),

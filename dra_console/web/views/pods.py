@@ -1,5 +1,7 @@
 """A pod with claims: how far it is, and on to its claim."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,7 +15,7 @@ from dra_console.kube.kinds import PODS
 from dra_console.mirror.models import Cluster, Pod
 from dra_console.provisioning import submit
 from dra_console.web.claim_listing import rows_of, visible_claims
-from dra_console.web.cluster_page import on_cluster
+from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.presenters.claim_life import PHASE_TONES
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.yaml_text import as_yaml
@@ -30,7 +32,7 @@ def pod(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> Ht
     claims = visible_claims(cluster, reader_of(request.user, cluster)).filter(
         namespace=namespace, name__in=found.claim_names.values() if found else ()
     )
-    context = {
+    context: dict[str, Any] = {
         "namespace": namespace,
         "name": name,
         "pod": found,
@@ -48,7 +50,7 @@ def pod(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> Ht
 @on_cluster
 def delete_pod(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """Ask the API server to delete a pod; its devices are free when it has ended."""
-    outcome = submit.delete_pod(request.user, cluster, namespace, name)
+    outcome = submit.delete_pod(person_of(request), cluster, namespace, name)
     if isinstance(outcome, submit.Refused):
         messages.error(request, f"The pod was not deleted: {outcome.message}")
     else:

@@ -15,7 +15,7 @@ from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
 from dra_console.mirror.models import Cluster, ResourceClaimTemplate
 from dra_console.provisioning import snippet, submit
 from dra_console.web.claim_listing import rows_of, visible_claims
-from dra_console.web.cluster_page import on_cluster
+from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.presenters.template_table import template_rows
 from dra_console.web.presenters.wants import wants_of
@@ -77,7 +77,7 @@ def start_test_pod(
 ) -> HttpResponse:
     """Start a pod that does nothing but hold what the template asks for."""
     _visible_template(request, cluster, namespace, name)
-    outcome = submit.start_test_pod(request.user, cluster, namespace, name)
+    outcome = submit.start_test_pod(person_of(request), cluster, namespace, name)
     if isinstance(outcome, submit.Refused):
         messages.error(request, f"The pod was not started: {outcome.message}")
         return redirect("web:template", namespace, name)
@@ -91,7 +91,7 @@ def delete_template(
 ) -> HttpResponse:
     """Delete a template; claims made from it stay."""
     _visible_template(request, cluster, namespace, name)
-    outcome = submit.delete_template(request.user, cluster, namespace, name)
+    outcome = submit.delete_template(person_of(request), cluster, namespace, name)
     if isinstance(outcome, submit.Refused):
         messages.error(request, f"The template was not deleted: {outcome.message}")
         return redirect("web:template", namespace, name)
