@@ -6,11 +6,10 @@ follows the slices, another writes, and the follower's events, kubelet's registr
 inventory set the alarm of the writer. Nothing is written periodically (node-agent.md 4.5, 4.8).
 """
 
-import random
 import threading
 import time
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, Protocol
 
 import structlog
 
@@ -19,13 +18,12 @@ from nodeagent.fields import FieldError, Fields, JsonObject
 from nodeagent.kube.errors import (
     ConflictError,
     ExpiredError,
-    InvalidError,
     KubeError,
     NotFoundError,
-    StatusError,
 )
-from nodeagent.kube.resources import Resources
+from nodeagent.kube.resources import Listed, WatchEvent
 from nodeagent.publish.alarm import Alarm
+from nodeagent.publish.back_off import BackOff
 from nodeagent.publish.plan import Pool, Writes, lost_counters, plan_writes
 from nodeagent.publish.seen import OWN_WRITE_SECONDS, SeenSlices
 from nodeagent.publish.slices import faults_of, slices_of
@@ -38,40 +36,42 @@ INVENTORY_SECONDS: Final = 0.3
 SOON_SECONDS: Final = 0.2
 EVENT_SECONDS: Final = 30
 WATCH_SECONDS: Final = 300
-FIRST_RETRY_SECONDS: Final = 0.5
 LONGEST_RETRY_SECONDS: Final = 30
-INVALID_RETRY_SECONDS: Final = 300
-"""What the server's validation refused once, it will refuse again."""
-
 FOLLOW_RETRY_SECONDS: Final = 5
 
 
-@dataclass(slots=True)
-class BackOff:
-    """Waiting times that double, with jitter, until something worked."""
+class SliceApi(Protocol):
+    """An API server's slices of this driver and node; `Resources` is one."""
 
-    longest_seconds: float
-    _next_seconds: float = field(default=FIRST_RETRY_SECONDS, init=False)
+    def node(self, name: str) -> JsonObject:
+        """Read a Node."""
+        ...
 
-    def after(self, error: Exception) -> float:
-        """Return how long to wait after this failure; a server's own wish counts."""
-        if isinstance(error, InvalidError):
-            return INVALID_RETRY_SECONDS
-        seconds = self._next_seconds
-        self._next_seconds = min(self.longest_seconds, seconds * 2)
-        if isinstance(error, StatusError) and error.retry_after_seconds is not None:
-            return error.retry_after_seconds
-        return seconds * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+    def slices(self) -> Listed:
+        """List the slices."""
+        ...
 
-    def reset(self) -> None:
-        """Start again with the shortest time."""
-        self._next_seconds = FIRST_RETRY_SECONDS
+    def watch_slices(self, *, resource_version: str, window_seconds: int) -> Iterator[WatchEvent]:
+        """Follow them."""
+        ...
+
+    def create_slice(self, slice_object: JsonObject) -> JsonObject:
+        """Create one and return it as stored."""
+        ...
+
+    def replace_slice(self, slice_object: JsonObject) -> JsonObject:
+        """Overwrite one and return it as stored."""
+        ...
+
+    def delete_slice(self, name: str, *, uid: str, resource_version: str) -> None:
+        """Delete exactly the one that was seen."""
+        ...
 
 
 class Publisher:
     """One driver's slices of one node."""
 
-    def __init__(self, resources: Resources, *, driver: str, node_name: str, pool: str) -> None:
+    def __init__(self, resources: SliceApi, *, driver: str, node_name: str, pool: str) -> None:
         self._resources = resources
         self._driver = driver
         self._node_name = node_name
