@@ -125,7 +125,8 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         if latest is not None:
             explanation: JsonObject = {**latest.explanation, "asOf": latest.last_at.isoformat()}
         elif claim.state == ClaimState.PENDING:
-            explanation = {**preview(self.cluster, claim.raw["spec"]).to_json(), "asOf": None}
+            now = preview(self.cluster, claim.raw["spec"]).explanation
+            explanation = {**now.to_json(), "asOf": None}
         else:
             raise Problem(
                 HTTPStatus.NOT_FOUND,

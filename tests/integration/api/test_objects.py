@@ -284,7 +284,7 @@ def test_an_explanation_tells_the_numbers_of_the_latest_attempt(
     as_researcher: Client, cluster: Cluster
 ) -> None:
     claim = ResourceClaim.objects.get(name="waits")
-    tried = preview(cluster, claim.raw["spec"])
+    tried = preview(cluster, claim.raw["spec"]).explanation
     attempts.record(claim, tried, pod_name="", at=NOW)
 
     answer = as_researcher.get(f"{CLAIMS}team-research/waits/explain/").json()
@@ -334,8 +334,9 @@ def test_attempts_are_listed_newest_first(as_researcher: Client, cluster: Cluste
     for count, hour in ((5, 18), (6, 19)):
         spec: JsonObject = {"devices": {"requests": [a_request(count=count)]}}
         at = NOW.replace(hour=hour)
-        attempts.record(claim, preview(cluster, spec), pod_name="train", at=at)
-        attempts.record(claim, preview(cluster, spec), pod_name="train", at=at)
+        tried = preview(cluster, spec).explanation
+        attempts.record(claim, tried, pod_name="train", at=at)
+        attempts.record(claim, tried, pod_name="train", at=at)
 
     items = as_researcher.get(f"{CLAIMS}team-research/waits/attempts/").json()["items"]
 
