@@ -33,6 +33,9 @@ Each keeps an object in memory, some 20 kB a claim, so this many cost less than 
 FIRST_VERSION: Final = 1
 """Version of the empty store. Never 0, which asks a watch for the current state."""
 
+GENERATED_NAME_TRIES: Final = 8
+"""How often a name is made up before it counts as taken, as in Kubernetes 1.30 and later."""
+
 
 class Listed(NamedTuple):
     """The objects of a kind and the version to watch from."""
@@ -163,12 +166,16 @@ class Store:
             NotFoundError: the namespace does not exist.
 
         """
+        taken = self._objects.get(kind, {})
         value = named(kind, obj)
-        metadata = metadata_of(value)
-        key = (text(metadata, "namespace"), text(metadata, "name"))
+        for _ in range(GENERATED_NAME_TRIES):
+            if _key_of(value) not in taken:
+                break
+            value = named(kind, obj)
+        key = _key_of(value)
         namespace = self._open_namespace(kind, *key) if kind.namespaced else None
         change = creation(kind, value, namespace=namespace)
-        if key in self._objects.get(kind, {}):
+        if key in taken:
             raise AlreadyExistsError.of(kind, key[1])
         return change
 
@@ -211,14 +218,13 @@ class Store:
             ConflictError: another write to the object came between.
 
         """
-        metadata = metadata_of(change.value)
-        key = (text(metadata, "namespace"), text(metadata, "name"))
+        key = _key_of(change.value)
         if self._objects.get(change.kind, {}).get(key) is not change.previous:
             raise ConflictError.of(change.kind, key[1])
         if change.is_empty:
             return change.value
         version = self.resource_version + 1
-        metadata["resourceVersion"] = str(version)
+        metadata_of(change.value)["resourceVersion"] = str(version)
         stored = _stored(orjson.dumps({**_type_of(change.value), **change.value}))
         gone = change.type is EventType.DELETED
         entry = Entry(
@@ -253,6 +259,11 @@ class Store:
             )
             raise ForbiddenError(message, kind=kind, name=name)
         return found
+
+
+def _key_of(value: JsonObject) -> tuple[str, str]:
+    metadata = metadata_of(value)
+    return text(metadata, "namespace"), text(metadata, "name")
 
 
 def _stored(raw: bytes) -> Stored:
