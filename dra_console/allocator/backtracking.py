@@ -9,6 +9,9 @@ attributes, taints, counter draws, state of use) fails there too and is skipped.
 stays what a full search would give, since of equal devices the first is taken; and claims
 like "8 that match of 64" end in milliseconds. Shared devices are never skipped: their
 bookings make them unequal.
+
+A branch is left at once if the devices that remain cannot be enough, by their number or
+because of the counters that they draw on (`bounds`).
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,6 +20,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from dra_console.allocator.asks import DEVICES_PER_CLAIM, Ask, PreparedClaim
+from dra_console.allocator.bounds import most_together
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.likeness import Likeness
 from dra_console.allocator.matching import Matcher
@@ -216,20 +220,26 @@ class Search:
         return choice.is_taken
 
     def _is_hopeless(self, choice: _DeviceChoice) -> bool:
-        """Tell whether fewer devices are left than the ask still needs.
+        """Tell whether the devices that are left cannot be enough.
 
         Only said when every one of them was evaluated before: a device on which a selector
         fails has to be reached, since that is fatal.
         """
-        left = 0
+        left = []
         for published in self.devices[choice.next :]:
             if self.state.is_in_use(choice.ask, published, claim=choice.claim):
                 continue
             is_match = self.matches.get((choice.ask, published))
             if is_match is None:
                 return False
-            left += is_match
-        return left < choice.ask.count - choice.number
+            if is_match:
+                left.append(published)
+        needed = choice.ask.count - choice.number
+        if len(left) < needed:
+            return True
+        if needed == 1 or any(each.device.allow_multiple_allocations for each in left):
+            return False
+        return most_together(left, ledgers=self.state.ledgers) < needed
 
     def _is_match(self, ask: Ask, published: PublishedDevice) -> bool:
         known = self.matches.get((ask, published))

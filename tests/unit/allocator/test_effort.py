@@ -51,6 +51,38 @@ def test_partitions_of_nearly_full_boards() -> None:
     assert found.steps < 5_000
 
 
+def places(start: int, end: int) -> dict[str, str]:
+    return {f"place-{place}": "1" for place in range(start, end)}
+
+
+def a_board(name: str) -> list[JsonObject]:
+    """Build the partitions of one GPU: of 4, 2 and 1 of its 8 places."""
+    return [
+        dev(
+            f"{name}-{size}-{start}",
+            uses={name: {"total": str(size)} | places(start, start + size)},
+        )
+        for size in (4, 2, 1)
+        for start in range(0, 8, size)
+    ]
+
+
+def test_one_partition_more_than_the_places_of_two_boards() -> None:
+    board = {"total": "8"} | places(0, 8)
+    world = [
+        counters("p", part="1/2", b0=board, b1=board),
+        pool("p", *a_board("b0"), *a_board("b1"), part="2/2"),
+    ]
+
+    fitting = outcome([claim(r(count=16))], world)
+    hopeless = outcome([claim(r(count=17))], world)
+
+    assert isinstance(fitting, Allocated)
+    assert fitting.steps < 2_000
+    assert not isinstance(hopeless, Allocated | BudgetExhausted)
+    assert hopeless.steps < 200
+
+
 def test_search_that_cannot_be_pruned_ends_with_a_typed_outcome() -> None:
     # Every device differs in what is constrained, so none can stand for another.
     devices = [

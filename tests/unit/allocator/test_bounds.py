@@ -1,0 +1,58 @@
+"""The bound on partitions is never too low, so what it cuts off is really hopeless."""
+
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dra_console.allocator.bounds import most_together
+from dra_console.allocator.counters import CounterLedger, Draw
+from dra_console.allocator.decode import decode_slice
+from dra_console.allocator.inventory import PoolId
+from dra_console.allocator.pools import PublishedDevice, publish
+from dra_console.allocator.quantity import Quantity
+from tests.builders.objects import DRIVER, NODE, a_device, a_slice
+
+POOL = PoolId(DRIVER, NODE)
+COUNTERS = [(board, counter) for board in ("b0", "b1") for counter in ("memory", "slices")]
+
+Amounts = dict[tuple[str, str], int]
+
+
+def publish_all(devices: list[Amounts]) -> tuple[PublishedDevice, ...]:
+    bodies = []
+    for index, amounts in enumerate(devices):
+        consumes: dict[str, dict[str, str]] = {}
+        for (board, counter), amount in amounts.items():
+            consumes.setdefault(board, {})[counter] = str(amount)
+        bodies.append(a_device(f"d{index}", consumes=consumes))
+    return publish(decode_slice(a_slice(devices=bodies)), rules=()).devices
+
+
+@settings(deadline=None)
+@given(
+    devices=st.lists(
+        st.dictionaries(st.sampled_from(COUNTERS), st.integers(0, 4), max_size=3), max_size=6
+    ),
+    free=st.fixed_dictionaries({counter: st.integers(-1, 8) for counter in COUNTERS}),
+)
+def test_no_more_partitions_fit_than_the_bound_says(devices: list[Amounts], free: Amounts) -> None:
+    published = publish_all(devices)
+    totals = {counter: Quantity.of(amount) for counter, amount in free.items()}
+
+    bound = most_together(published, ledgers={POOL: CounterLedger(dict(totals))})
+
+    assert bound >= most_that_fit(published, totals)
+
+
+def most_that_fit(
+    published: tuple[PublishedDevice, ...], totals: dict[tuple[str, str], Quantity]
+) -> int:
+    """Try all subsets, the largest first."""
+    for count in range(len(published), 0, -1):
+        for subset in combinations(published, count):
+            ledger = CounterLedger(dict(totals))
+            draws: list[Draw] = [draw for each in subset for draw in each.draws]
+            if ledger.take(draws):
+                return count
+    return 0
