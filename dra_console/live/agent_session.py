@@ -25,7 +25,7 @@ from dra_console.telemetry.messages import (
     Sample,
     encode_welcome,
 )
-from dra_console.telemetry.record import AgentConnection
+from dra_console.telemetry.record import AgentConnection, Owner
 from dra_console.telemetry.records import HISTORY_INTERVAL_SECONDS
 
 # A sample that comes a little early still belongs to its interval.
@@ -78,8 +78,10 @@ class AgentSession:
             ClosingError: one does.
 
         """
-        if self._connection and not await record.owns_node(self._client, self._connection):
-            raise self._replaced()
+        if self._connection is not None:
+            owner = await record.owner_of(self._client, self._connection)
+            if owner is Owner.ANOTHER:
+                raise self._replaced()
 
     async def _take_hello(self, hello: Hello, *, received_at: datetime) -> None:
         if self._connection is not None:
@@ -88,25 +90,26 @@ class AgentSession:
             raise ClosingError(
                 CloseCode.WRONG_NODE, f"node: the token is bound to {self._agent.node_name}"
             )
-        self._connection = AgentConnection(
+        connection = AgentConnection(
             cluster_id=self._agent.cluster_id,
-            node_name=hello.node,
-            driver=hello.driver,
-            pool=hello.pool,
+            hello=hello,
+            connected_at=received_at,
             connection_id=uuid.uuid4().hex,
         )
-        await record.record_hello(
-            self._client, self._connection, hello=hello, received_at=received_at
-        )
+        await record.record_hello(self._client, connection, received_at=received_at)
+        self._connection = connection
         log.info("agent connected", node=hello.node, version=hello.agent_version)
 
     async def _take_sample(
         self, sample: Sample, connection: AgentConnection, *, received_at: datetime
     ) -> None:
-        if not await record.record_sample(
+        owner = await record.record_sample(
             self._client, connection, sample=sample, received_at=received_at
-        ):
+        )
+        if owner is Owner.ANOTHER:
             raise self._replaced()
+        if owner is Owner.NOBODY:
+            await record.record_hello(self._client, connection, received_at=received_at)
         last_at = self._last_history_at
         if last_at is None or received_at - last_at >= _HISTORY_INTERVAL:
             self._last_history_at = received_at

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import parse_qs
 
+import structlog
 from channels.db import database_sync_to_async
+from redis import RedisError
 
 from dra_console.events import announce
 from dra_console.live.agent_session import AgentSession
@@ -27,6 +29,8 @@ FRAMES_PER_SECOND: Final = 10
 FRAMES_BURST: Final = 60
 """A node may prepare many claims in one moment, and tells of each."""
 
+log = structlog.get_logger()
+
 
 class AgentConsumer(GuardedConsumer):
     """One agent's connection."""
@@ -41,6 +45,7 @@ class AgentConsumer(GuardedConsumer):
         self._session: AgentSession | None = None
         self._allowance = FrameAllowance(burst=FRAMES_BURST, per_second=FRAMES_PER_SECOND)
         self._introduced = asyncio.Event()
+        self._is_losing_frames = False
 
     async def connect(self) -> None:
         """Accept whoever shows an agent's token; a browser is refused unseen."""
@@ -78,10 +83,20 @@ class AgentConsumer(GuardedConsumer):
         if text is None:
             raise FrameError("", "expected a text frame, got a binary one")
         frame = decode_frame(text)
-        answer = await session.take(frame, received_at=datetime.now(UTC))
-        if isinstance(frame, Hello):
-            self._introduced.set()
+        try:
+            answer = await session.take(frame, received_at=datetime.now(UTC))
+        except RedisError as error:
+            if isinstance(frame, Hello):
+                raise
+            # The next frame says everything again; closing would only add a storm of
+            # reconnecting agents to whatever troubles Redis.
+            if not self._is_losing_frames:
+                log.warning("agent's frames lost", error=str(error))
+            self._is_losing_frames = True
+            return
+        self._is_losing_frames = False
         if answer is not None:
+            self._introduced.set()
             await self.send(text_data=answer)
 
     async def _keep_watch(self, session: AgentSession, token: str, *, cluster_name: str) -> None:

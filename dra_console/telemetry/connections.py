@@ -6,10 +6,17 @@ loop; a server process has one loop, tests have many.
 
 from asyncio import AbstractEventLoop, get_running_loop
 from functools import cache
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import redis.asyncio
 from django.conf import settings
+from redis.asyncio import BlockingConnectionPool
+
+CONSUMER_CONNECTIONS: Final = 32
+"""Hundreds of agents may speak in one moment: they wait for a connection, in turn."""
+
+WAIT_SECONDS: Final = 5
 
 
 @cache
@@ -25,7 +32,10 @@ def redis_for_consumers() -> redis.asyncio.Redis:
     """Give the running event loop's connection pool."""
     loop = get_running_loop()
     if loop not in _by_loop:
-        _by_loop[loop] = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+        pool = BlockingConnectionPool.from_url(
+            settings.REDIS_URL, max_connections=CONSUMER_CONNECTIONS, timeout=WAIT_SECONDS
+        )
+        _by_loop[loop] = redis.asyncio.Redis.from_pool(pool)
     return _by_loop[loop]
 
 

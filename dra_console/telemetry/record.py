@@ -1,15 +1,17 @@
 """Write what agents report, one round trip a frame.
 
 A node has one owner: the connection that said `hello` last. Each write asks in the same
-round trip whether the writer still is the owner and says so in its answer; a connection
-that has been replaced thus learns it with its next frame, in whichever process it lives
-and whether or not a message got lost. Its last frame may still overwrite a newer one;
-the owner's next frame, a second later, puts that right.
+round trip who the owner is and says so in its answer; a connection that has been replaced
+thus learns it with its next frame, in whichever process it lives and whether or not a
+message got lost. Its last frame may still overwrite a newer one; the owner's next frame, a
+second later, puts that right. A node without an owner means that Redis lost its memory:
+whoever still speaks for the node says `hello` again on its agent's behalf.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum, auto
 
 from redis.asyncio import Redis
 
@@ -18,30 +20,50 @@ from dra_console.telemetry.messages import Claims, Hello, PreparedClaimDevice, P
 from dra_console.telemetry.records import Keys
 
 
+class Owner(Enum):
+    """Whose a node is, as the connection that asks sees it."""
+
+    OURS = auto()
+    ANOTHER = auto()
+    NOBODY = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class AgentConnection:
     """One agent's connection, from its `hello` on."""
 
     cluster_id: int
-    node_name: str
-    driver: str
-    pool: str
+    hello: Hello
+    connected_at: datetime
     connection_id: str
     """Distinct for every connection ever made."""
 
+    @property
+    def node_name(self) -> str:
+        return self.hello.node
+
+    @property
+    def driver(self) -> str:
+        return self.hello.driver
+
+    @property
+    def pool(self) -> str:
+        return self.hello.pool
+
 
 async def record_hello(
-    client: Redis, connection: AgentConnection, *, hello: Hello, received_at: datetime
+    client: Redis, connection: AgentConnection, *, received_at: datetime
 ) -> None:
     """Make this connection the node's owner, and forget nodes that were silent for a day."""
     keys, node_name = Keys(connection.cluster_id), connection.node_name
+    hello = connection.hello
     agent = records.AgentRecord(
         version=hello.agent_version,
         source=hello.source,
         driver=hello.driver,
         pool=hello.pool,
         boot_id=hello.boot_id,
-        connected_at=received_at,
+        connected_at=connection.connected_at,
     )
     now = received_at.timestamp()
     hashes = (keys.latest, keys.agents, keys.owner)
@@ -63,8 +85,8 @@ async def record_hello(
 
 async def record_sample(
     client: Redis, connection: AgentConnection, *, sample: Sample, received_at: datetime
-) -> bool:
-    """Make this the node's latest sample; tell whether the connection still owns the node."""
+) -> Owner:
+    """Make this the node's latest sample; tell whose the node is."""
     keys, node_name = Keys(connection.cluster_id), connection.node_name
     latest = records.LatestRecord(
         driver=connection.driver,
@@ -89,7 +111,7 @@ async def record_sample(
         pipeline.zadd(keys.seen, {node_name: received_at.timestamp()})
         pipeline.hget(keys.owner, node_name)
         answers = await pipeline.execute()
-    return _is_owner(connection, answers[-1])
+    return _owner(connection, answers[-1])
 
 
 async def record_history(
@@ -120,7 +142,7 @@ async def record_claims(
     """Make this the complete list of what the node has prepared.
 
     Gives the UIDs of the claims whose prepared devices on this node changed, or `None` if
-    the connection no longer owns the node; then nothing is written. Costs two round trips,
+    another connection owns the node; then nothing is written. Costs two round trips,
     since what the node no longer holds must be taken away.
     """
     keys, node_name = Keys(connection.cluster_id), connection.node_name
@@ -129,7 +151,7 @@ async def record_claims(
         pipeline.hget(keys.owner, node_name)
         pipeline.hgetall(claims_key)
         owner, stored = await pipeline.execute()
-    if not _is_owner(connection, owner):
+    if _owner(connection, owner) is Owner.ANOTHER:
         return None
     before: dict[str, bytes] = {uid.decode(): devices for uid, devices in stored.items()}
     after = {
@@ -153,15 +175,16 @@ async def record_claims(
     return frozenset(changed | gone)
 
 
-async def owns_node(client: Redis, connection: AgentConnection) -> bool:
-    """Tell whether no newer connection has said `hello` for the node."""
+async def owner_of(client: Redis, connection: AgentConnection) -> Owner:
+    """Tell whose the connection's node is."""
     owner = await client.hget(Keys(connection.cluster_id).owner, connection.node_name)
-    return _is_owner(connection, owner)
+    return _owner(connection, owner)
 
 
-def _is_owner(connection: AgentConnection, owner: bytes | str | None) -> bool:
-    # No owner at all: Redis lost its memory, and this frame comes from whoever still speaks.
-    return owner is None or owner == connection.connection_id.encode()
+def _owner(connection: AgentConnection, stored: bytes | str | None) -> Owner:
+    if stored is None:
+        return Owner.NOBODY
+    return Owner.OURS if stored == connection.connection_id.encode() else Owner.ANOTHER
 
 
 def _prepared(

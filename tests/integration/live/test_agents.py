@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster
-from dra_console.telemetry import store
+from dra_console.telemetry import records, store
 from dra_console.telemetry.messages import Source
 from dra_console.telemetry.readings import DeviceKey
 from tests.builders.frames import (
@@ -220,9 +221,47 @@ async def test_store_that_lost_its_memory_is_filled_again_by_the_next_frames(
 ) -> None:
     async with console.agent() as agent:
         await introduce(agent)
+        connected_at = store.agents(cluster.pk)["gpu-01"].connected_at
         empty_redis.flushall()
         await agent.send(as_text(a_sample(1, a_device_sample(utilisation_percent=97))))
-        await until(lambda: store.latest(cluster.pk))
+        agents = await until(lambda: store.agents(cluster.pk))
+
+    assert store.latest(cluster.pk)[GPU_0].utilisation_percent == 97
+    assert agents["gpu-01"].connected_at == connected_at
+
+
+async def test_frame_that_cannot_be_recorded_is_lost_and_the_connection_is_not(
+    console: Console, cluster: Cluster, empty_redis: redis.Redis
+) -> None:
+    latest = records.Keys(cluster.pk).latest
+    async with console.agent() as agent:
+        await introduce(agent)
+        # A key of the wrong kind makes Redis answer with an error, as a sick one would.
+        empty_redis.set(latest, "not a hash")
+        await agent.send(as_text(a_sample(1, a_device_sample(utilisation_percent=96))))
+        await asyncio.sleep(0.2)
+        empty_redis.delete(latest)
+        await agent.send(as_text(a_sample(2, a_device_sample(utilisation_percent=97))))
+        readings = await until(lambda: store.latest(cluster.pk))
+
+    assert readings[GPU_0].utilisation_percent == 97
+
+
+async def test_hundreds_of_agents_may_speak_in_one_moment(
+    console: Console, cluster: Cluster, reviews: Reviews
+) -> None:
+    names = [f"node-{number}" for number in range(150)]
+    reviews.tokens |= {name: TokenOwner(settings.AGENT_USERNAME, name) for name in names}
+    async with contextlib.AsyncExitStack() as stack:
+        agents = {name: await stack.enter_async_context(console.agent(name)) for name in names}
+        for name, agent in agents.items():
+            await agent.send(as_text(a_hello(name)))
+        await asyncio.gather(*(agent.recv() for agent in agents.values()))
+        frame = as_text(a_sample(1, a_device_sample(utilisation_percent=97)))
+        await asyncio.gather(*(agent.send(frame) for agent in agents.values()))
+        await until(lambda: len(store.latest(cluster.pk)) == len(names))
+
+        assert [agent.close_code for agent in agents.values()] == [None] * len(names)
 
 
 async def test_every_key_expires_by_itself(

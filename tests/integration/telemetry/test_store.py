@@ -21,11 +21,12 @@ CLUSTER_ID = 7
 
 
 def a_connection(node_name: str = "gpu-01", *, cluster_id: int = CLUSTER_ID) -> AgentConnection:
+    hello = decode_frame(as_text(a_hello(node_name)))
+    assert isinstance(hello, Hello)
     return AgentConnection(
         cluster_id=cluster_id,
-        node_name=node_name,
-        driver="gpu.nvidia.com",
-        pool=node_name,
+        hello=hello,
+        connected_at=NOW,
         connection_id=f"connection-of-{node_name}",
     )
 
@@ -34,12 +35,6 @@ def sample_of(utilisation_percent: int | None) -> Sample:
     devices = a_device_sample(utilisation_percent=utilisation_percent)
     frame = decode_frame(as_text(a_sample(1, devices)))
     assert isinstance(frame, Sample)
-    return frame
-
-
-def a_decoded_hello() -> Hello:
-    frame = decode_frame(as_text(a_hello()))
-    assert isinstance(frame, Hello)
     return frame
 
 
@@ -52,7 +47,7 @@ async def tell(
     cluster_id: int = CLUSTER_ID,
 ) -> None:
     connection = a_connection(node_name, cluster_id=cluster_id)
-    await record.record_hello(client, connection, hello=a_decoded_hello(), received_at=at)
+    await record.record_hello(client, connection, received_at=at)
     await record.record_sample(
         client, connection, sample=sample_of(utilisation_percent), received_at=at
     )
