@@ -88,8 +88,8 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """How people call the claim."""
-        return f"{self.namespace}/{self.name} ({self.uid})" if self.name else self.uid
+        """How people call the claim; its UID where nothing else is known."""
+        return f"{self.namespace}/{self.name}" if self.name else self.uid
 
 
 _ENTRY_MEMBERS: Final = frozenset(

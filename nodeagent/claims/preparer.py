@@ -95,8 +95,10 @@ class Preparer:
         except (ClaimsError, CdiError, OSError) as error:
             return Refusal(str(error))
         if isinstance(outcome, Conflict):
-            holder = outcome.holder.label
-            return Refusal(f"device {outcome.device} is still prepared for claim {holder}")
+            holder = outcome.holder
+            return Refusal(
+                f"device {outcome.device} is still prepared for claim {holder.label} ({holder.uid})"
+            )
         return outcome
 
     def _decide(

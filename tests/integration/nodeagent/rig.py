@@ -39,7 +39,9 @@ from tests.builders.objects import (
     an_allocation,
 )
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
+"""Processes start slowly where many do at once."""
+
 CALL_SECONDS = 45
 """What kubelet gives a prepare."""
 
