@@ -14,6 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 from django.utils import timezone
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -48,6 +49,15 @@ class ConsoleViewSet(ViewSetMixin, DescribedView):
         super().initial(request, *args, **kwargs)
         query_class = self.query_classes.get(self.action, queries.ClusterQuery)
         self.query = queries.parse_query(request, query_class=query_class)
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: object, **kwargs: object
+    ) -> Response:
+        """Keep what one person may see out of caches that serve others."""
+        response = super().finalize_response(request, response, *args, **kwargs)
+        patch_cache_control(response, private=True, no_cache=True)
+        patch_vary_headers(response, ("Authorization", "Cookie"))
+        return response
 
     @property
     def account(self) -> AbstractBaseUser:

@@ -69,6 +69,14 @@ def test_a_token_that_has_ended_is_refused(researcher: User, ended: str) -> None
     assert answer.json()["type"] == "urn:dra-console:problem:unauthorized"
 
 
+@pytest.mark.parametrize("address", ["/api/v1/pools/", "/api/v1/resourceclaims/a/b/"])
+def test_no_answer_is_kept_by_a_shared_cache(as_researcher: Client, address: str) -> None:
+    answer = as_researcher.get(address)
+
+    assert set(answer.headers["Cache-Control"].split(", ")) == {"private", "no-cache"}
+    assert {"Authorization", "Cookie"} <= set(answer.headers["Vary"].split(", "))
+
+
 def test_use_of_a_token_is_noted(researcher: User) -> None:
     client_of(researcher).get("/api/v1/pools/")
 

@@ -19,20 +19,16 @@ ADDRESS = "/api/v1/devices/gpu.nvidia.com/gpu-01/gpu-0/"
 
 async def report(redis_url: str, cluster: Cluster, *, received_at: datetime) -> None:
     """Report gpu-0 of gpu-01 at 97 % of 80 GiB, without a temperature, as its agent would."""
-    connection = record.AgentConnection(
-        cluster_id=cluster.pk,
-        node_name="gpu-01",
-        driver="gpu.nvidia.com",
-        pool="gpu-01",
-        connection_id="tests",
-    )
     reading = a_device_sample(utilisation_percent=97, memory_total_bytes=80 * 2**30)
     hello = decode_frame(as_text(a_hello()))
     sample = decode_frame(as_text(a_sample(1, reading)))
     assert isinstance(hello, Hello)
     assert isinstance(sample, Sample)
+    connection = record.AgentConnection(
+        cluster_id=cluster.pk, hello=hello, connected_at=received_at, connection_id="tests"
+    )
     async with redis.asyncio.Redis.from_url(redis_url) as client:
-        await record.record_hello(client, connection, hello=hello, received_at=received_at)
+        await record.record_hello(client, connection, received_at=received_at)
         await record.record_sample(client, connection, sample=sample, received_at=received_at)
 
 
