@@ -6,7 +6,7 @@ Attribute and capacity names without a domain belong to the driver's. If a devic
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar
 
 from dra_console.allocator.inventory import AttributeKind, AttributeValue, Device
@@ -14,6 +14,8 @@ from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.semver import Semver, SemverError
 
 VERSION_KINDS: Final = frozenset({AttributeKind.VERSION, AttributeKind.VERSIONS})
+
+VERSIONS_KEPT: Final = 4_096
 
 Value = TypeVar("Value")
 Domains: TypeAlias = Mapping[str, Mapping[str, Value]]
@@ -76,7 +78,7 @@ def _fault(device: Device) -> str | None:
     return None
 
 
-@cache
+@lru_cache(maxsize=VERSIONS_KEPT)
 def _version_fault(text: str) -> str | None:
     try:
         Semver.parse(text)

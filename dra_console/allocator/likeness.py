@@ -6,15 +6,15 @@ that reads the whole device makes every device its own kind.
 """
 
 from collections.abc import Hashable, Iterable
-from functools import cache
+from functools import lru_cache
 
 from dra_console.allocator import cel_text
 from dra_console.allocator.asks import Ask
 from dra_console.allocator.cel_text import Reads
 from dra_console.allocator.pools import PublishedDevice
-from dra_console.allocator.selectors import projection
+from dra_console.allocator.selectors import PROGRAM_LIMIT, projection
 
-reads_of = cache(cel_text.reads)
+reads_of = lru_cache(maxsize=PROGRAM_LIMIT)(cel_text.reads)
 
 
 class Likeness:
