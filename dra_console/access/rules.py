@@ -13,11 +13,14 @@ server itself, since `client_for` impersonates.
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
+import structlog
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.cache import cache
+from redis.exceptions import RedisError
 
 from dra_console.access.errors import NoClusterIdentityError, RightsUnknownError
 from dra_console.access.models import Profile
@@ -27,6 +30,8 @@ from dra_console.kube.kinds import Kind
 from dra_console.kube.reviews import subject_access
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Namespace
+
+log = structlog.get_logger()
 
 Account: TypeAlias = AbstractBaseUser | AnonymousUser
 
@@ -131,14 +136,29 @@ def _answers(
     key_by_question = {
         question: _key(question, cluster_id=cluster.pk, asking=asking) for question in questions
     }
-    remembered: dict[str, bool] = cache.get_many(key_by_question.values())
+    remembered = _recall(key_by_question.values())
     missing = {q: key for q, key in key_by_question.items() if key not in remembered}
     if missing:
         asked = _ask(missing, cluster=cluster, asking=asking)
         fresh = {key: asked[question] for question, key in missing.items()}
-        cache.set_many(fresh, timeout=REMEMBERED_SECONDS)
+        _remember(fresh)
         remembered |= fresh
     return {question: remembered[key] for question, key in key_by_question.items()}
+
+
+def _recall(keys: Iterable[str]) -> dict[str, bool]:
+    try:
+        remembered: dict[str, bool] = cache.get_many(keys)
+    except RedisError as error:
+        # Rights are the API server's to say; without memory they only cost more to ask for.
+        log.warning("rights not remembered", reason=str(error))
+        return {}
+    return remembered
+
+
+def _remember(answers: dict[str, bool]) -> None:
+    with suppress(RedisError):
+        cache.set_many(answers, timeout=REMEMBERED_SECONDS)
 
 
 def _ask(

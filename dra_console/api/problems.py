@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -109,6 +110,9 @@ def _problem_of(error: Exception) -> Problem | None:  # noqa: PLR0911 - one answ
             return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "rights-unknown", str(error))
         case ApiError():
             return _cluster_problem(error)
+        case RedisError():
+            detail = "Live state and locks are away: Redis did not answer."
+            return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "redis-away", detail)
         case Http404():
             return Problem(HTTPStatus.NOT_FOUND, "not-found", "There is nothing here.")
         case PermissionDenied():

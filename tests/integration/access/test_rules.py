@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.contrib.auth.models import AnonymousUser, User
+from pytest_django import Settings
 
 from dra_console.access import rules
 from dra_console.access.errors import NoClusterIdentityError, RightsUnknownError
@@ -16,6 +17,7 @@ from tests.integration.served_cluster import ServedCluster, served_cluster
 pytestmark = pytest.mark.django_db
 
 LIST = frozenset({"list"})
+NO_REDIS = "redis://127.0.0.1:1/0"
 
 
 def a_namespace_row(cluster: Cluster, name: str) -> None:
@@ -144,6 +146,18 @@ def test_unreadable_credentials_grant_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(RightsUnknownError):
         rules.may(an_account("ana"), cluster, "list", NODES)
+
+
+def test_rights_are_asked_for_each_time_while_redis_is_away(
+    served: ServedCluster, settings: Settings
+) -> None:
+    served.grant("ana", "nodes", verbs=LIST)
+    ana, cluster = an_account("ana"), served.as_row()
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": NO_REDIS}}
+
+    assert rules.may(ana, cluster, "list", NODES)
+    served.withdraw_everything()
+    assert not rules.may(ana, cluster, "list", NODES)
 
 
 @pytest.mark.parametrize("how", ["anonymous", "disabled", "no-profile", "no-username"])

@@ -2,8 +2,10 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 
 import pytest
+import redis
 import redis.asyncio
 from django.test import Client
 
@@ -30,6 +32,19 @@ async def report(redis_url: str, cluster: Cluster, *, received_at: datetime) -> 
     async with redis.asyncio.Redis.from_url(redis_url) as client:
         await record.record_hello(client, connection, received_at=received_at)
         await record.record_sample(client, connection, sample=sample, received_at=received_at)
+
+
+def test_readings_that_cannot_be_had_are_a_problem_not_null(
+    as_admin: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror(cluster, *a_fleet())
+    nowhere = redis.Redis.from_url("redis://127.0.0.1:1/0")
+    monkeypatch.setattr("dra_console.telemetry.store.redis_for_views", lambda: nowhere)
+
+    answer = as_admin.get("/api/v1/devices/")
+
+    assert answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert answer.json()["type"] == "urn:dra-console:problem:redis-away"
 
 
 @pytest.mark.parametrize(("seconds_ago", "is_stale"), [(1, False), (60, True)])
