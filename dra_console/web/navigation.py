@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db.models import Min
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from redis import RedisError
@@ -78,8 +78,6 @@ class Navigation:
     entries: tuple[ShownEntry, ...]
     cluster: Cluster | None
     mirror_note: str
-    request_address: str
-    """Address of the request form; empty while the console offers none."""
 
 
 def navigation(request: HttpRequest) -> Mapping[str, object]:
@@ -112,7 +110,6 @@ def navigation_of(request: HttpRequest) -> Navigation:
         ),
         cluster=cluster,
         mirror_note=_mirror_note(cluster, now=timezone.now()),
-        request_address=_request_address(),
     )
 
 
@@ -143,10 +140,3 @@ def _mirror_note(cluster: Cluster | None, *, now: datetime) -> str:
     if seen["oldest"] is None:
         return "mirror not filled yet"
     return f"mirror {age_in_words(now - seen['oldest'])} old"
-
-
-def _request_address() -> str:
-    try:
-        return reverse("web:request")
-    except NoReverseMatch:
-        return ""

@@ -97,33 +97,39 @@ class NodeRow:
     is_lower_bound: bool
 
 
-def node_rows(
+def node_names_of(states: Iterable[DeviceState]) -> list[str]:
+    """Name the nodes with these devices, in the order of rows; "" (not one node's) is last."""
+    return sorted({state.node_name for state in states}, key=lambda name: (name == "", name))
+
+
+def node_rows(  # noqa: PLR0913 - what to draw, of what, and for whom
     states: Iterable[DeviceState],
     *,
+    node_names: Iterable[str],
     shown: Iterable[DeviceState],
     reader: Reader,
     live: LiveState,
     pools: Sequence[PoolNumbers],
 ) -> tuple[NodeRow, ...]:
-    """Draw the shown devices, one row a node, by name; those that are not one node's come last.
+    """Draw the shown devices of these nodes, one row a node.
 
     `states` are all devices: the size of a GPU may be known from partitions that are not shown.
     """
-    by_node: dict[str, list[DeviceState]] = defaultdict(list)
+    by_node: dict[str, list[DeviceState]] = {name: [] for name in node_names}
     for state in states:
-        by_node[state.node_name].append(state)
+        if state.node_name in by_node:
+            by_node[state.node_name].append(state)
     keys = {DeviceKey(*state.key) for state in shown}
-    rows = (
+    return tuple(
         _node_row(
             name,
-            boards=[part for board in boards_of(by_node[name]) if (part := board.only(keys))],
+            boards=[part for board in boards_of(members) if (part := board.only(keys))],
             reader=reader,
             live=live,
             pools=[pool for pool in pools if pool.node_name == name],
         )
-        for name in sorted(by_node, key=lambda name: (name == "", name))
+        for name, members in by_node.items()
     )
-    return tuple(row for row in rows if row.cells)
 
 
 def _node_row(

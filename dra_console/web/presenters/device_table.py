@@ -8,14 +8,19 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from django.urls import reverse
-
 from dra_console.mirror.inventory import DeviceState, State
 from dra_console.telemetry.readings import Reading
 from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.sum_bar import LABELS
-from dra_console.web.presenters.tiles import Look, ShownHolder, look_of, model_of, shown_holders
+from dra_console.web.presenters.tiles import (
+    Look,
+    ShownHolder,
+    device_address,
+    look_of,
+    model_of,
+    shown_holders,
+)
 
 CSV_COLUMNS: Final = (
     "driver",
@@ -55,7 +60,6 @@ class DeviceRow:
     """One device in a table."""
 
     key: str
-    address: str
     driver: str
     pool: str
     name: str
@@ -74,6 +78,11 @@ class DeviceRow:
     reading: Reading | None
     is_stale: bool
     taints: tuple[str, ...]
+
+    @property
+    def address(self) -> str:
+        """Give the address of the device's page."""
+        return device_address(self.key)
 
 
 def device_rows(
@@ -188,7 +197,6 @@ def _row(state: DeviceState, *, reader: Reader, live: LiveState) -> DeviceRow:
     holding = tuple(holder for holder in holders if not holder.watches_only)
     return DeviceRow(
         key="/".join(state.key),
-        address=reverse("web:device", args=state.key),
         driver=device.driver,
         pool=device.pool,
         name=device.name,

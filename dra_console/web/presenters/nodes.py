@@ -47,24 +47,25 @@ class NodeVersions:
     architecture: str
 
 
-def node_lines(
+def node_lines(  # noqa: PLR0913 - what to draw, of what, and for whom
     nodes: Iterable[Node],
     *,
+    node_names: Iterable[str],
     states: Sequence[DeviceState],
     reader: Reader,
     live: LiveState,
     pools: Sequence[PoolNumbers],
 ) -> tuple[NodeLine, ...]:
-    """List the nodes that have devices, by name."""
+    """Draw one line for each of these names."""
     node_by_name: Mapping[str, Node] = {node.name: node for node in nodes}
     states_by_node: dict[str, list[DeviceState]] = defaultdict(list)
     for state in states:
         states_by_node[state.node_name].append(state)
-    rows = node_rows(states, shown=states, reader=reader, live=live, pools=pools)
+    rows = node_rows(
+        states, node_names=node_names, shown=states, reader=reader, live=live, pools=pools
+    )
     lines = []
     for row in rows:
-        if not row.node_name:
-            continue
         node = node_by_name.get(row.node_name)
         agent = live.agents.get(row.node_name)
         lines.append(

@@ -13,9 +13,10 @@ from dra_console.web.presenters.lines import Point, area_path, line_path
 from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.sum_bar import SumBar, sum_bar_of
-from dra_console.web.wording import counted, model_in_words
+from dra_console.web.wording import age_in_words, counted, model_in_words
 
-WINDOW: Final = timedelta(hours=1)
+LONGEST_WINDOW: Final = timedelta(hours=1)
+SHORTEST_WINDOW: Final = timedelta(minutes=5)
 LONGEST_GAP: Final = timedelta(seconds=4 * HELD_AND_USED_INTERVAL_SECONDS)
 
 IDLE_BELOW_PERCENT: Final = 5
@@ -45,8 +46,9 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Held and used devices over the last hour."""
+    """Held and used devices over the last hour, or for as long as they have been followed."""
 
+    width_seconds: int
     held_path: str
     used_area: str
     used_path: str
@@ -114,24 +116,26 @@ def idle_of(states: Iterable[DeviceState], *, live: LiveState) -> Idle:
 
 def chart_of(history: Sequence[HeldAndUsed], *, total: int, now: datetime) -> Chart | None:
     """Draw the last hour; nothing while there are not two points to join."""
-    start = now - WINDOW
-    points = [point for point in history if point.at >= start]
+    points = [point for point in history if point.at >= now - LONGEST_WINDOW]
     if len(points) < 2:  # noqa: PLR2004 - a line has two ends
         return None
+    window = max(SHORTEST_WINDOW, now - points[0].at)
+    start = now - window
     highest = max(total, *(point.held_devices for point in points))
     held = [Point(point.at, point.held_devices) for point in points]
     used = [Point(point.at, point.used_devices) for point in points]
     newest = points[-1]
     return Chart(
+        width_seconds=round(window.total_seconds()),
         held_path=line_path(held, start=start, highest=highest, longest_gap=LONGEST_GAP),
         used_area=area_path(used, start=start, highest=highest, longest_gap=LONGEST_GAP),
         used_path=line_path(used, start=start, highest=highest, longest_gap=LONGEST_GAP),
-        scale=(start, start + WINDOW / 2, now),
+        scale=(start, start + window / 2, now),
         highest=highest,
         summary=(
             f"{counted(newest.held_devices, 'device')} held and {_used_in_words(newest)} used now; "
-            f"over the last hour {min(point.held_devices for point in points)} to "
-            f"{max(point.held_devices for point in points)} held"
+            f"over the last {age_in_words(window)} {min(point.held_devices for point in points)} "
+            f"to {max(point.held_devices for point in points)} held"
         ),
         table=_every_five_minutes(points),
     )

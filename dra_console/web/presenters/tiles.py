@@ -63,7 +63,6 @@ class Tile:
     key: str
     """`driver/pool/device`, as scripts name it."""
 
-    address: str
     device_name: str
     look: Look
     mark: Look | None
@@ -84,6 +83,18 @@ class Tile:
     is_unknown: bool
     """True: hatched, with a question mark; the reading, if any, is the last one known."""
 
+    @property
+    def address(self) -> str:
+        """Give the address of the device's page."""
+        return device_address(self.key)
+
+
+def device_address(key: str) -> str:
+    """Give the address of a device's page, for `driver/pool/device`."""
+    driver, _, pool_and_name = key.partition("/")
+    pool, _, name = pool_and_name.rpartition("/")
+    return reverse("web:device", args=(driver, pool, name))
+
 
 def tile_of(state: DeviceState, *, reader: Reader, live: LiveState) -> Tile:
     """Draw one device."""
@@ -94,7 +105,6 @@ def tile_of(state: DeviceState, *, reader: Reader, live: LiveState) -> Tile:
     is_held = state.state is State.HELD
     return Tile(
         key="/".join(state.key),
-        address=reverse("web:device", args=state.key),
         device_name=device.name,
         look=look,
         mark=look_of_taint(taint) if taint and is_held else None,

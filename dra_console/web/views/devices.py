@@ -1,6 +1,8 @@
 """The devices board, its table twin and CSV."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
@@ -18,7 +20,7 @@ from dra_console.mirror.tallies import PoolNumbers, pool_numbers
 from dra_console.web.class_match import device_keys_of_class
 from dra_console.web.cluster_page import on_cluster, require_list
 from dra_console.web.forms.device_filter import DeviceFilterForm, device_matcher
-from dra_console.web.presenters.boards import NodeRow, node_rows
+from dra_console.web.presenters.boards import NodeRow, node_names_of, node_rows
 from dra_console.web.presenters.device_table import (
     DeviceRow,
     Order,
@@ -30,6 +32,8 @@ from dra_console.web.presenters.device_table import (
 from dra_console.web.presenters.live_state import LiveState, read_live_state, used_of
 from dra_console.web.presenters.reader import Reader, reader_of
 from dra_console.web.presenters.sum_bar import sum_bar_of
+
+Entry = TypeVar("Entry")
 
 NODES_A_PAGE = 40
 DEVICES_A_PAGE = 200
@@ -67,10 +71,13 @@ def devices(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         "columns": columns(request.GET.get("sort", "")) if is_table else (),
         "devices_topic": events.devices_topic(cluster.pk),
     }
-    page = _table_page(request, inventory) if is_table else _board_page(request, inventory, pools)
-    nodes = sorted({row.node_name for row in page.object_list} - {""})
+    page, rows = (
+        _table_page(request, inventory) if is_table else _board_page(request, inventory, pools)
+    )
+    nodes = sorted({row.node_name for row in rows} - {""})
     context |= {
         "page": page,
+        "rows": rows,
         "telemetry_topics": " ".join(events.telemetry_topic(cluster.pk, node) for node in nodes),
     }
     template = "web/_devices_update.html" if "HX-Request" in request.headers else "web/devices.html"
@@ -114,18 +121,22 @@ def _read_inventory(request: HttpRequest, cluster: Cluster) -> _Inventory:
 
 def _board_page(
     request: HttpRequest, inventory: _Inventory, pools: list[PoolNumbers]
-) -> Page[NodeRow]:
+) -> tuple[Page[str], Sequence[NodeRow]]:
+    page = _page_of(node_names_of(inventory.shown), request=request, length=NODES_A_PAGE)
     rows = node_rows(
         inventory.states,
+        node_names=page.object_list,
         shown=inventory.shown,
         reader=inventory.reader,
         live=inventory.live,
         pools=pools,
     )
-    return Paginator(rows, NODES_A_PAGE).get_page(request.GET.get("page"))
+    return page, rows
 
 
-def _table_page(request: HttpRequest, inventory: _Inventory) -> Page[DeviceRow]:
+def _table_page(
+    request: HttpRequest, inventory: _Inventory
+) -> tuple[Page[DeviceRow], Sequence[DeviceRow]]:
     sort = request.GET.get("sort", "")
     name = sort.removeprefix("-")
     rows = in_order(
@@ -133,7 +144,12 @@ def _table_page(request: HttpRequest, inventory: _Inventory) -> Page[DeviceRow]:
         Order(name) if name in tuple(Order) else Order.DEVICE,
         descending=sort.startswith("-"),
     )
-    return Paginator(rows, DEVICES_A_PAGE).get_page(request.GET.get("page"))
+    page = _page_of(rows, request=request, length=DEVICES_A_PAGE)
+    return page, list(page.object_list)
+
+
+def _page_of(entries: Sequence[Entry], *, request: HttpRequest, length: int) -> Page[Entry]:
+    return Paginator(entries, length).get_page(request.GET.get("page"))
 
 
 routes = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -15,7 +16,7 @@ from dra_console.mirror.inventory import device_states
 from dra_console.mirror.models import Cluster, Node
 from dra_console.mirror.tallies import pool_numbers
 from dra_console.web.cluster_page import on_cluster, require_list
-from dra_console.web.presenters.boards import agent_note, node_rows
+from dra_console.web.presenters.boards import agent_note, node_names_of, node_rows
 from dra_console.web.presenters.live_state import read_live_state
 from dra_console.web.presenters.nodes import (
     conditions_of,
@@ -28,6 +29,8 @@ from dra_console.web.presenters.nodes import (
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.presenters.sum_bar import sum_bar_of
 
+NODES_A_PAGE = 100
+
 
 @require_safe
 @vary_on_headers("HX-Request")
@@ -36,20 +39,23 @@ def nodes(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """List nodes; htmx gets the table."""
     require_list(request, cluster, NODES)
     states = device_states(cluster)
-    rows = list(Node.objects.filter(cluster=cluster))
+    with_devices = [name for name in node_names_of(states) if name]
+    page = Paginator(with_devices, NODES_A_PAGE).get_page(request.GET.get("page"))
+    of_cluster = Node.objects.filter(cluster=cluster)
     lines = node_lines(
-        rows,
+        of_cluster.filter(name__in=page.object_list),
+        node_names=page.object_list,
         states=states,
         reader=reader_of(request.user, cluster),
         live=read_live_state(cluster.pk, now=timezone.now()),
         pools=pool_numbers(cluster, states=states),
     )
-    names = [line.row.node_name for line in lines]
     context = {
         "lines": lines,
-        "nodes_without_devices": len({row.name for row in rows} - set(names)),
+        "page": page,
+        "nodes_without_devices": of_cluster.exclude(name__in=with_devices).count(),
         "devices_topic": events.devices_topic(cluster.pk),
-        "telemetry_topics": _telemetry_topics(cluster, names),
+        "telemetry_topics": _telemetry_topics(cluster, page.object_list),
     }
     template = "web/_nodes_body.html" if "HX-Request" in request.headers else "web/nodes.html"
     return render(request, template, context)
@@ -78,7 +84,14 @@ def node(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
         "driver_versions": driver_versions(states),
         "agent": live.agents.get(name),
         "agent_note": agent_note(name, live=live),
-        "rows": node_rows(states, shown=states, reader=reader, live=live, pools=pools),
+        "rows": node_rows(
+            states,
+            node_names=[name] if states else (),
+            shown=states,
+            reader=reader,
+            live=live,
+            pools=pools,
+        ),
         "bar": sum_bar_of(
             states, reader=reader, is_lower_bound=any(pool.is_lower_bound for pool in pools)
         ),

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from dra_console.mirror.inventory import DeviceState
 from dra_console.mirror.tallies import PoolNumbers, Tally
-from dra_console.web.presenters.boards import NodeRow, agent_note, node_rows
+from dra_console.web.presenters.boards import NodeRow, agent_note, node_names_of, node_rows
 from tests.unit.web.states import (
     EVERYBODY,
     a_holder,
@@ -21,9 +21,11 @@ def rows_of(
     shown: Sequence[DeviceState] | None = None,
     pools: Sequence[PoolNumbers] = (),
 ) -> tuple[NodeRow, ...]:
+    shown = states if shown is None else shown
     return node_rows(
         states,
-        shown=states if shown is None else shown,
+        node_names=node_names_of(shown),
+        shown=shown,
         reader=EVERYBODY,
         live=live_state(an_agent(), gpu_0=a_reading(utilisation_percent=50)),
         pools=pools,

@@ -67,8 +67,17 @@ def test_chart_says_in_words_what_it_draws_and_marks_lower_bounds() -> None:
     chart = chart_of(points, total=8, now=NOW)
 
     assert chart is not None
-    assert chart.summary == "6 devices held and ≥ 3.0 used now; over the last hour 4 to 6 held"
+    assert chart.summary == "6 devices held and ≥ 3.0 used now; over the last 5 min 4 to 6 held"
     assert chart.highest == 8
+
+
+def test_chart_grows_with_what_is_known_up_to_an_hour() -> None:
+    young = chart_of([a_point(600, 4, 2.0), a_point(15, 6, 3.0)], total=8, now=NOW)
+    old = chart_of([a_point(3599, 4, 2.0), a_point(15, 6, 3.0)], total=8, now=NOW)
+
+    assert young is not None
+    assert old is not None
+    assert (young.width_seconds, old.width_seconds) == (600, 3599)
 
 
 def test_table_twin_of_the_chart_has_one_row_every_five_minutes() -> None:
