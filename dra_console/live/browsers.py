@@ -28,8 +28,13 @@ from dra_console.live.topics import Topic, TopicKind, allowed_topics, parse_topi
 from dra_console.telemetry.messages import FrameError
 from dra_console.telemetry.states import NodeKey
 
-CHECK_SECONDS: Final = 60
+CHECK_SECONDS: Final = 50
+"""A disabled account's sockets end within a minute, the check's own time included."""
+
 TOPICS_LIMIT: Final = 1000
+OUTBOX_LIMIT: Final = 2 * TOPICS_LIMIT + 48
+"""Readings and a change of every topic, and some answers; only a flood of requests is cut."""
+
 REQUESTS_PER_SECOND: Final = 2
 
 
@@ -41,7 +46,7 @@ class BrowserConsumer(GuardedConsumer):
         super().__init__()
         self._topics: dict[str, Topic] = {}
         self._topics_lock = asyncio.Lock()
-        self._outbox = DropOldestOutbox()
+        self._outbox = DropOldestOutbox(limit=OUTBOX_LIMIT)
         self._allowance = FrameAllowance(burst=20, per_second=REQUESTS_PER_SECOND)
         self._session_key = ""
         self._answers = 0

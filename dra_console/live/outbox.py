@@ -7,26 +7,21 @@ every topic gets its turn. The box is bounded: beyond that the oldest message is
 
 import asyncio
 
-OUTBOX_LIMIT = 2048
-"""More than a browser's topics may fill, so that only a flood of other messages is cut."""
-
 
 class DropOldestOutbox:
     """Messages by subject, at most one for each, oldest first."""
 
-    def __init__(self, *, limit: int = OUTBOX_LIMIT) -> None:
-        """Start empty."""
+    def __init__(self, *, limit: int) -> None:
+        """Start empty, with room for `limit` messages."""
         self._limit = limit
         self._text_by_subject: dict[str, str] = {}
         self._filled = asyncio.Event()
-        self.dropped_messages = 0
 
     def put(self, subject: str, text: str) -> None:
         """Leave a message; never waits."""
         self._text_by_subject[subject] = text
         if len(self._text_by_subject) > self._limit:
             del self._text_by_subject[next(iter(self._text_by_subject))]
-            self.dropped_messages += 1
         self._filled.set()
 
     async def take(self) -> str:
