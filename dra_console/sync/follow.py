@@ -62,6 +62,7 @@ def follow(window: Window) -> Ended:
     make_cursors(window.cluster)
     try:
         client = client_of(window.cluster)
+        window.confirm_cluster(client)
         while window.seconds_left > 0:
             window.check()
             _list_or_watch(window, client=client)
