@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-START_SECONDS = 20
+START_SECONDS = 60
 STOP_SECONDS = 10
 
 
