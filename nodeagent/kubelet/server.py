@@ -46,6 +46,8 @@ class Servers:
             raise KubeletError(
                 f"kubelet's registry directory {registry} is not there: is --kubelet-root right?"
             )
+        for path in (self.paths.registration, self.paths.dra):
+            remove_stale(path)
         try:
             self._serve(self.paths.dra, self.dra, threads=DRA_THREADS)
             self._serve(self.paths.registration, (self.registration,), threads=REGISTRATION_THREADS)
@@ -58,7 +60,8 @@ class Servers:
 
     def stop(self) -> None:
         """Take no new calls, let the running ones finish, and remove our socket files."""
-        self.paths.registration.unlink(missing_ok=True)
+        if self.paths.registration in self._running:
+            self.paths.registration.unlink(missing_ok=True)
         stopping = [server.stop(GRACE_SECONDS) for server in self._running.values()]
         for stopped in stopping:
             stopped.wait()
@@ -69,7 +72,6 @@ class Servers:
     def _serve(
         self, path: Path, handlers: "Iterable[grpc.GenericRpcHandler[Any, Any]]", *, threads: int
     ) -> None:
-        remove_stale(path)
         server = grpc.server(ThreadPoolExecutor(threads, thread_name_prefix=path.stem))
         server.add_generic_rpc_handlers(tuple(handlers))
         server.add_insecure_port(f"unix:{path}")

@@ -1,0 +1,171 @@
+"""The two sockets in one process: order, left-overs, and who waits for whom."""
+
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+import pytest
+
+from dra_console.devcluster.proto import dra_v1_pb2 as dra
+from dra_console.devcluster.proto import pluginregistration_pb2 as registration
+from nodeagent.fields import JsonObject
+from nodeagent.kube.resources import Listed
+from nodeagent.kubelet.errors import KubeletError
+from nodeagent.kubelet.plugin import Plugin
+from nodeagent.kubelet.registration import Registration
+from nodeagent.kubelet.server import Servers
+from nodeagent.kubelet.sockets import SocketPaths
+from tests.builders.agents import AgentNode, Claims, a_claim_of_pod, reference_to
+
+DRIVER = "gpu.nvidia.com"
+PREPARE = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"
+
+
+@dataclass(slots=True)
+class SlowClaims(Claims):
+    """An API server that answers when it is let."""
+
+    may_answer: threading.Event = field(default_factory=threading.Event)
+
+    def claim(self, namespace: str, name: str) -> JsonObject:
+        self.may_answer.wait(30)
+        return Claims.claim(self, namespace, name)
+
+    def claims(self) -> Listed:
+        return Claims.claims(self)
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sv") as root:
+        for folder in ("registry", "plugin", "node"):
+            (Path(root) / folder).mkdir()
+        yield Path(root)
+
+
+@pytest.fixture
+def node(root: Path) -> AgentNode:
+    return AgentNode(root / "node", claims=SlowClaims())
+
+
+@pytest.fixture
+def servers(root: Path, node: AgentNode) -> Iterator[Servers]:
+    paths = SocketPaths.under(
+        registry_directory=root / "registry", plugin_directory=root / "plugin", driver=DRIVER
+    )
+    introduction = Registration(DRIVER, str(paths.dra), on_registered=lambda: None)
+    servers = Servers(paths, introduction.handler(), Plugin(node.preparer).handlers())
+    yield servers
+    servers.stop()
+
+
+def get_info(servers: Servers) -> registration.PluginInfo:
+    with grpc.insecure_channel(f"unix:{servers.paths.registration}") as channel:
+        call = channel.unary_unary(
+            "/pluginregistration.Registration/GetInfo",
+            request_serializer=registration.InfoRequest.SerializeToString,
+            response_deserializer=registration.PluginInfo.FromString,
+        )
+        info: registration.PluginInfo = call(registration.InfoRequest(), timeout=1)
+        return info
+
+
+def prepare(servers: Servers, claim: JsonObject) -> dra.NodePrepareResourcesResponse:
+    reference = reference_to(claim)
+    request = dra.NodePrepareResourcesRequest(
+        claims=[dra.Claim(namespace=reference.namespace, name=reference.name, uid=reference.uid)]
+    )
+    with grpc.insecure_channel(f"unix:{servers.paths.dra}") as channel:
+        call = channel.unary_unary(
+            PREPARE,
+            request_serializer=dra.NodePrepareResourcesRequest.SerializeToString,
+            response_deserializer=dra.NodePrepareResourcesResponse.FromString,
+        )
+        answer: dra.NodePrepareResourcesResponse = call(request, timeout=30)
+        return answer
+
+
+def test_get_info_answers_while_every_other_call_hangs(servers: Servers, node: AgentNode) -> None:
+    claim = a_claim_of_pod()
+    node.claims.put(claim)
+    servers.start()
+    with ThreadPoolExecutor(20) as callers:
+        calls = [callers.submit(prepare, servers, claim) for _ in range(20)]
+        time.sleep(0.3)
+
+        for _ in range(5):
+            assert get_info(servers).name == DRIVER
+
+        assert isinstance(node.claims, SlowClaims)
+        node.claims.may_answer.set()
+        answers = [call.result() for call in calls]
+
+    uid = reference_to(claim).uid
+    assert {answer.claims[uid].error for answer in answers} == {""}
+
+
+def test_a_running_call_may_finish_when_the_agent_is_told_to_stop(
+    servers: Servers, node: AgentNode
+) -> None:
+    claim = a_claim_of_pod()
+    node.claims.put(claim)
+    servers.start()
+    with ThreadPoolExecutor(2) as threads:
+        call = threads.submit(prepare, servers, claim)
+        time.sleep(0.3)
+        stopping = threads.submit(servers.stop)
+        time.sleep(0.3)
+        assert not servers.paths.registration.exists()
+
+        assert isinstance(node.claims, SlowClaims)
+        node.claims.may_answer.set()
+
+        assert call.result().claims[reference_to(claim).uid].error == ""
+        stopping.result()
+    assert not servers.paths.dra.exists()
+
+
+def test_a_socket_that_a_killed_run_left_is_replaced(servers: Servers) -> None:
+    for path in (servers.paths.registration, servers.paths.dra):
+        left = socket.socket(socket.AF_UNIX)
+        left.bind(str(path))
+        left.close()
+
+    servers.start()
+
+    assert get_info(servers).endpoint == str(servers.paths.dra)
+
+
+def test_a_file_that_is_no_socket_is_not_removed(servers: Servers) -> None:
+    servers.paths.registration.write_text("precious")
+
+    with pytest.raises(KubeletError, match="in the way and no socket"):
+        servers.start()
+
+    assert servers.paths.registration.read_text() == "precious"
+    assert not servers.paths.dra.exists()
+
+
+@pytest.mark.parametrize("directory", ["registry", "plugin"])
+def test_a_path_of_107_bytes_fits_and_of_108_does_not(root: Path, directory: str) -> None:
+    name = {"registry": f"{DRIVER}-reg.sock", "plugin": "dra.sock"}[directory]
+    others = {"registry": root / "registry", "plugin": root / "plugin"}
+    room = 107 - len(bytes(root)) - len(name) - 2
+
+    def paths(length: int) -> SocketPaths:
+        folders = {**others, directory: root / ("x" * length)}
+        return SocketPaths.under(
+            registry_directory=folders["registry"],
+            plugin_directory=folders["plugin"],
+            driver=DRIVER,
+        )
+
+    paths(room)
+    with pytest.raises(KubeletError, match="has 108 bytes, a unix socket takes 107"):
+        paths(room + 1)
