@@ -25,6 +25,7 @@ from dra_console.allocator.model import Json, JsonObject
 from dra_console.api import queries, selectors
 from dra_console.api.freshness import Freshness, read_freshness
 from dra_console.api.paging import PAGE_CAP, Paging, page_of_rows
+from dra_console.api.parsers import ObjectParser
 from dra_console.api.permissions import TokenScope
 from dra_console.api.problems import Problem, parameter_problem
 from dra_console.api.schema import ConsoleSchema, DescribedView
@@ -41,6 +42,7 @@ class ConsoleViewSet(ViewSetMixin, DescribedView):
 
     schema = ConsoleSchema()
     permission_classes = (IsAuthenticated, TokenScope)
+    parser_classes = (ObjectParser,)
 
     query: queries.Parsed
 
