@@ -57,7 +57,15 @@ def plan(layout: Layout, ports: Ports, *, with_workload: bool) -> Plan:
     celery = (python, "-m", "celery", "-A", "dra_console.celery")
     web = (
         *(python, "-m", "uvicorn", "dra_console.asgi:application", "--host", "127.0.0.1"),
-        *("--port", str(ports.web), "--no-access-log", "--timeout-graceful-shutdown", "3"),
+        *(
+            "--port",
+            str(ports.web),
+            "--no-access-log",
+            "--timeout-graceful-shutdown",
+            "3",
+            "--ws-max-size",
+            "1048576",
+        ),
     )
     worker = (
         *celery,

@@ -86,10 +86,10 @@ def children_of(pid: int) -> list[tuple[int, str]]:
     return found
 
 
-def eventually(check: Callable[[], Answer], *, seconds: float = 30, what: str) -> Answer:
+def eventually(check: Callable[[], Answer | None], *, seconds: float = 30, what: str) -> Answer:
     """Return the first true answer of `check`; fail when none comes in time."""
     deadline = time.monotonic() + seconds
-    answer = None
+    answer: Answer | None = None
     while time.monotonic() < deadline:
         answer = check()
         if answer:

@@ -5,6 +5,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ class Churn(threading.Thread):
             except ApiError:
                 continue  # the API server was killed: the next step tries again
         for name in list(self._alive):
-            eventually(lambda name=name: self._delete(name), what=f"pod {name} is deleted")
+            eventually(partial(self._give_back, name), what=f"pod {name} is deleted")
 
     def stop(self) -> None:
         self._end.set()
@@ -103,14 +104,14 @@ class Churn(threading.Thread):
 
     def _step(self) -> None:
         if len(self._alive) >= 6:
-            self._delete(self._chance.choice(self._alive))
+            self._give_back(self._chance.choice(self._alive))
             return
         pod = _pod("churn-", "churn", seconds=3600)
         created = self._client.create(PODS, pod, namespace=NAMESPACE)
         self._alive.append(_name(created))
         self.created += 1
 
-    def _delete(self, name: str) -> bool:
+    def _give_back(self, name: str) -> bool:
         try:
             self._client.delete(PODS, name, namespace=NAMESPACE)
         except ApiError as error:
@@ -168,7 +169,7 @@ def _running(client: Client, name: str) -> JsonObject | None:
     return pod if pod["status"].get("phase") == "Running" else None
 
 
-def _results(claim: Any) -> list[dict[str, str]]:  # noqa: ANN401 - an API object
+def _results(claim: Any) -> list[dict[str, str]]:
     allocation = claim.get("status", {}).get("allocation") or {}
     return [
         result
@@ -177,7 +178,7 @@ def _results(claim: Any) -> list[dict[str, str]]:  # noqa: ANN401 - an API objec
     ]
 
 
-def _name(thing: Any) -> str:  # noqa: ANN401 - an API object
+def _name(thing: Any) -> str:
     return str(thing["metadata"]["name"])
 
 
