@@ -204,6 +204,7 @@ def test_two_agents_do_not_share_a_node(agent: AgentProcess) -> None:
         ("x" * 100, "a unix socket takes 107"),
         ("without-registry", "is --kubelet-root right?"),
     ],
+    ids=["path-too-long", "no-registry"],
 )
 def test_what_cannot_work_ends_with_one_line(
     new_agent: Callable[..., AgentProcess], directory: str, message: str

@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -45,11 +46,12 @@ class Sampling:
     sampler: Sampler
     inventories: list[Inventory]
     samples: list[Sample]
-    changed: threading.Condition
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
-        with self.changed:
-            assert self.changed.wait_for(holds, WAIT_SECONDS)
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
 
 
 @pytest.fixture
@@ -59,22 +61,10 @@ def start(monkeypatch: pytest.MonkeyPatch) -> "Callable[[ScriptedGpus], Sampling
     monkeypatch.setattr(sampler_module, "RETRY_SECONDS", (0.01,))
 
     def begin(gpus: ScriptedGpus) -> Sampling:
-        changed = threading.Condition()
         inventories: list[Inventory] = []
         samples: list[Sample] = []
-
-        def tell_inventory(inventory: Inventory) -> None:
-            with changed:
-                inventories.append(inventory)
-                changed.notify_all()
-
-        def tell_sample(sample: Sample) -> None:
-            with changed:
-                samples.append(sample)
-                changed.notify_all()
-
-        sampler = Sampler(gpus, on_inventory=tell_inventory, on_sample=tell_sample)
-        return Sampling(sampler, inventories, samples, changed)
+        sampler = Sampler(gpus, on_inventory=inventories.append, on_sample=samples.append)
+        return Sampling(sampler, inventories, samples)
 
     return begin
 
