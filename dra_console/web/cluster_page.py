@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from redis import RedisError
 
 from dra_console.access import rules
 from dra_console.access.errors import RightsUnknownError
@@ -25,8 +24,8 @@ def on_cluster(
 ) -> Callable[Concatenate[HttpRequest, Rest], HttpResponse]:
     """Pass the current cluster to a view as its second argument.
 
-    Without a cluster the page says how to add one; where the person's rights cannot be told it
-    says so, since an empty page would look like a fact. Both answer 503.
+    Without a cluster the page says how to add one; where the API server cannot be asked for
+    rights it says so, since an empty page would look like a fact. Both answer 503.
     """
 
     @wraps(view)
@@ -38,21 +37,14 @@ def on_cluster(
         try:
             return view(request, cluster, *args, **kwargs)
         except RightsUnknownError:
-            reason = f"The API server of cluster {cluster.name} does not answer."
-            return _rights_unknown(request, reason=reason)
-        except RedisError:
-            return _rights_unknown(request, reason="The console's Redis does not answer.")
+            return render(
+                request,
+                "web/rights_unknown.html",
+                {"reason": f"The API server of cluster {cluster.name} does not answer."},
+                status=HTTPStatus.SERVICE_UNAVAILABLE,
+            )
 
     return wrapped
-
-
-def _rights_unknown(request: HttpRequest, *, reason: str) -> HttpResponse:
-    return render(
-        request,
-        "web/rights_unknown.html",
-        {"reason": reason},
-        status=HTTPStatus.SERVICE_UNAVAILABLE,
-    )
 
 
 def require_list(request: HttpRequest, cluster: Cluster, kind: Kind) -> None:

@@ -13,7 +13,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
-from redis import RedisError
 
 from dra_console.access.errors import RightsUnknownError
 from dra_console.mirror.clusters import current_cluster
@@ -126,7 +125,7 @@ def _waiting(request: HttpRequest, cluster: Cluster | None) -> int:
         return 0
     try:
         reader = reader_of(request.user, cluster)
-    except (RightsUnknownError, RedisError):
+    except RightsUnknownError:
         return 0
     return visible_claims(cluster, reader).filter(state=ClaimState.PENDING).count()
 

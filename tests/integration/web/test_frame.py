@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import User
+from django.template.loader import get_template
 from django.test import Client
 from pytest_django import Settings
 
@@ -98,6 +99,12 @@ def test_error_page_for_a_stranger_names_no_cluster(cluster: Cluster) -> None:
 
     assert response.status_code == 404
     assert cluster.name.encode() not in response.content
+
+
+def test_page_for_a_failure_needs_neither_session_nor_database() -> None:
+    text = get_template("500.html").render()
+
+    assert "Something broke on our side" in text
 
 
 def test_pages_carry_a_policy_that_allows_nothing_inline(as_admin: Client) -> None:
