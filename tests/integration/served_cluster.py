@@ -16,6 +16,7 @@ from dra_console.devcluster.server import LOOPBACK, listen, serve
 from dra_console.devcluster.store import Store
 from dra_console.devcluster.tokens import Signer
 from dra_console.kube.client import Client
+from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster
 
 EVERYTHING = frozenset({EVERY})
@@ -68,6 +69,18 @@ class ServedCluster:
     def withdraw_everything(self) -> None:
         """Take every grant back."""
         self.policy.changing.clear()
+
+    def empty(self) -> None:
+        """Make it as good as new for the next test: no grants, no claims, no templates."""
+        self.withdraw_everything()
+        self.policy.asked.clear()
+        client = self.client
+        for kind in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
+            for one in client.list(kind).items:
+                metadata = one["metadata"]
+                assert isinstance(metadata, dict)
+                client.delete(kind, str(metadata["name"]), namespace=str(metadata["namespace"]))
+        client.close()
 
     def times_asked(self, username: str) -> int:
         """Count how often rights of this user were looked up."""

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.core.cache import cache
@@ -13,7 +12,13 @@ def _empty_cache(redis_url: str) -> None:
     cache.clear()
 
 
+@pytest.fixture(scope="module")
+def _one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCluster]:
+    with served_cluster(tmp_path_factory.mktemp("served")) as one:
+        yield one
+
+
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[ServedCluster]:
-    with served_cluster(tmp_path) as cluster:
-        yield cluster
+def served(_one_server: ServedCluster) -> ServedCluster:
+    _one_server.empty()
+    return _one_server

@@ -5,7 +5,6 @@ templates in `team-research`, and list what belongs to no namespace.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,8 +12,10 @@ from django.core.cache import cache
 from django.test import Client
 
 from dra_console.access.models import Scope
+from dra_console.kube.kinds import NAMESPACES
 from dra_console.mirror.models import Cluster
 from tests.builders.accounts import a_token, an_account
+from tests.builders.objects import a_namespace, unborn
 from tests.integration.served_cluster import ServedCluster, served_cluster
 
 READS = frozenset({"get", "list", "watch"})
@@ -26,18 +27,27 @@ def _empty_cache(redis_url: str) -> None:
     cache.clear()
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[ServedCluster]:
-    with served_cluster(tmp_path) as one:
-        one.grant("group:gpu-admins", "*")
-        one.grant(
-            "group:team-research",
-            "resourceclaims",
-            "resourceclaimtemplates",
-            namespaces=frozenset({"team-research"}),
-        )
-        one.grant("group:team-research", "nodes", "resourceslices", "deviceclasses", verbs=READS)
+@pytest.fixture(scope="module")
+def _one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCluster]:
+    with served_cluster(tmp_path_factory.mktemp("served")) as one:
+        for name in ("team-research", "team-vision"):
+            one.client.create(NAMESPACES, unborn(a_namespace(name)))
         yield one
+
+
+@pytest.fixture
+def served(_one_server: ServedCluster) -> ServedCluster:
+    one = _one_server
+    one.empty()
+    one.grant("group:gpu-admins", "*")
+    one.grant(
+        "group:team-research",
+        "resourceclaims",
+        "resourceclaimtemplates",
+        namespaces=frozenset({"team-research"}),
+    )
+    one.grant("group:team-research", "nodes", "resourceslices", "deviceclasses", verbs=READS)
+    return one
 
 
 @pytest.fixture

@@ -11,12 +11,11 @@ from django.utils import timezone
 
 from dra_console.access import tokens
 from dra_console.access.models import ApiToken, Scope
-from dra_console.kube.kinds import NAMESPACES
 from dra_console.mirror.models import Cluster
 from tests.builders.accounts import PASSWORD, a_token
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
-from tests.builders.objects import a_claim, a_namespace, unborn
+from tests.builders.objects import a_claim, unborn
 from tests.integration.api.conftest import client_of
 from tests.integration.served_cluster import ServedCluster, served_cluster
 
@@ -33,9 +32,8 @@ ADDRESSES = [
 
 
 @pytest.fixture(autouse=True)
-def _mirrored_fleet(cluster: Cluster, served: ServedCluster) -> None:
+def _mirrored_fleet(cluster: Cluster) -> None:
     mirror(cluster, *a_fleet())
-    served.client.create(NAMESPACES, unborn(a_namespace("team-research")))
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -10,7 +10,7 @@ from django.test import Client
 from dra_console.access.models import AuditEntry, Outcome
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.errors import NotFoundError
-from dra_console.kube.kinds import NAMESPACES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling import attempts
 from dra_console.scheduling.preview import preview
@@ -19,7 +19,6 @@ from tests.builders.mirrored import mirror
 from tests.builders.objects import (
     a_claim,
     a_device,
-    a_namespace,
     a_request,
     a_slice,
     a_template,
@@ -33,10 +32,8 @@ NOW = datetime(2026, 11, 29, 20, 0, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def _mirrored_fleet(cluster: Cluster, served: ServedCluster) -> None:
+def _mirrored_fleet(cluster: Cluster) -> None:
     mirror(cluster, *a_fleet())
-    for name in ("team-research", "team-vision"):
-        served.client.create(NAMESPACES, unborn(a_namespace(name)))
 
 
 @pytest.mark.parametrize(
