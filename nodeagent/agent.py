@@ -54,7 +54,6 @@ FIRST_LOOK_SECONDS: Final = 20
 """How long the start waits for the GPUs; a driver that hangs must not keep claims waiting."""
 
 PARALLEL_READS: Final = 8
-JOIN_SECONDS: Final = 5
 
 
 class Agent:

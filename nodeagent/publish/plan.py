@@ -6,7 +6,7 @@ until it is complete the pool counts as incomplete, never as a mixture (node-age
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
@@ -35,7 +35,7 @@ class Writes:
 
     delete: tuple[JsonObject, ...] = ()
     replace: tuple[JsonObject, ...] = ()
-    create: tuple[JsonObject, ...] = field(default=())
+    create: tuple[JsonObject, ...] = ()
 
 
 def plan_writes(

@@ -99,14 +99,6 @@ class ApiServer:
             namespace=metadata["namespace"],
         )
 
-    def forget(self, name: str) -> None:
-        """Remove a claim for good, whatever still wants to see it."""
-        with suppress(ConflictError):
-            self.client.merge_patch(
-                RESOURCE_CLAIMS, name, {"metadata": {"finalizers": None}}, namespace=NAMESPACE
-            )
-        self.client.delete(RESOURCE_CLAIMS, name, namespace=NAMESPACE)
-
     def slices(self, node: str) -> list[dict[str, Any]]:
         selector = f"spec.nodeName={node},spec.driver={DRIVER}"
         listed = self.client.list(RESOURCE_SLICES, field_selector=selector).items
