@@ -40,8 +40,14 @@ class Idle:
     """Held devices that do nothing at this moment."""
 
     devices: int
+    busy: int
     unknown: int
     """Held devices without a fresh reading: they may or may not be idle."""
+
+    def __str__(self) -> str:
+        if self.unknown and not self.devices + self.busy:
+            return "?"
+        return f"{'≥ ' if self.unknown else ''}{self.devices}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ def free_in_words(lines: Iterable[ModelLine]) -> str:
 
 def idle_of(states: Iterable[DeviceState], *, live: LiveState) -> Idle:
     """Count held devices whose utilisation is below five per cent now; unknown is not idle."""
-    idle = unknown = 0
+    idle = busy = unknown = 0
     for state in states:
         if state.state is not State.HELD:
             continue
@@ -111,7 +117,9 @@ def idle_of(states: Iterable[DeviceState], *, live: LiveState) -> Idle:
             unknown += 1
         elif reading.utilisation_percent < IDLE_BELOW_PERCENT:
             idle += 1
-    return Idle(devices=idle, unknown=unknown)
+        else:
+            busy += 1
+    return Idle(devices=idle, busy=busy, unknown=unknown)
 
 
 def chart_of(history: Sequence[HeldAndUsed], *, total: int, now: datetime) -> Chart | None:

@@ -60,7 +60,14 @@ def test_idle_is_held_below_five_per_cent_now_and_unknown_is_not_idle() -> None:
 
     idle = idle_of(held, live=live)
 
-    assert (idle.devices, idle.unknown) == (1, 2)
+    assert (idle.devices, idle.busy, idle.unknown) == (1, 1, 2)
+    assert str(idle) == "≥ 1"
+
+
+def test_idleness_is_unknown_when_no_held_device_reports() -> None:
+    idle = idle_of([a_state(holders=(a_holder(),))], live=live_state())
+
+    assert str(idle) == "?"
 
 
 def a_pending(name: str, *, minutes: int, namespace: str = "team-research") -> PendingClaim:
