@@ -4,6 +4,7 @@ The wire is `node-agent.md` 1.3 and 1.4. The messages of both service versions a
 but for `share_id`, which v1beta1 lacks; requests are therefore encoded alike.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -207,6 +208,7 @@ class Plugin:
         await self._channel.close(grace=None)
 
     async def _call(self, method: str, request: bytes, *, timeout_seconds: float) -> bytes:
+        about = f"driver {self.driver}: {method}"
         # Messages pass as bytes: which class they are depends on the method and the version.
         call = self._channel.unary_unary(
             f"/{self.service.full_name}/{method}",
@@ -216,9 +218,15 @@ class Plugin:
         try:
             answer: bytes = await call(request, timeout=timeout_seconds)
         except grpc.aio.AioRpcError as error:
-            raise PluginCallError(
-                f"driver {self.driver}: {method}: {error.code().name}: {error.details()}"
-            ) from error
+            raise PluginCallError(f"{about}: {error.code().name}: {error.details()}") from error
+        except grpc.aio.UsageError as error:
+            raise PluginCallError(f"{about}: the driver was deregistered") from error
+        except asyncio.CancelledError as error:
+            # Closing the channel cancels its calls, which looks as if the caller were cancelled.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise PluginCallError(f"{about}: the driver was deregistered") from error
         return answer
 
 

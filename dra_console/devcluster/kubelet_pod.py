@@ -93,8 +93,10 @@ class PodWorker:
                 failures += 1
                 wait_seconds = self.runtime.timings.pod_back_off.seconds(failures)
                 log.exception("pod sync crashed", pod=self._name)
+            # Not `wait_for`: Python 3.11's forgets a cancellation that meets a wake-up.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), wait_seconds)
+                async with asyncio.timeout(wait_seconds):
+                    await self._wake.wait()
 
     @property
     def _name(self) -> str:

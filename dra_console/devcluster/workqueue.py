@@ -6,6 +6,7 @@ Failures of one key put off that key only (client-go `util/workqueue`).
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -64,10 +65,10 @@ class WorkQueue(Generic[Key]):
                 if wait <= 0:
                     del self._due[key]
                     return key
-            try:
-                await asyncio.wait_for(self._added.wait(), wait)
-            except TimeoutError:
-                continue
+            # Not `wait_for`: Python 3.11's forgets a cancellation that meets a new key.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._added.wait()
 
     def _put(self, key: Key, *, at: float) -> None:
         self._due[key] = min(at, self._due.get(key, at))

@@ -56,7 +56,7 @@ class Driver:
     answer_seconds: float = 0
     writes_cdi: bool = True
 
-    _servers: list[grpc.aio.Server] = field(default_factory=list)
+    _servers: list[tuple[grpc.aio.Server, Path]] = field(default_factory=list)
 
     @property
     def dra_socket(self) -> Path:
@@ -115,26 +115,24 @@ class Driver:
         await self._serve(server, self.registration_socket)
 
     async def crash(self) -> None:
-        """Answer no more and leave the socket files, as a killed process does."""
-        for server in self._servers:
-            await server.stop(grace=None)
-        self._servers.clear()
-        # gRPC removes its files on an orderly stop; a stale file is what a kill leaves.
-        self.registration_socket.unlink(missing_ok=True)
+        """Answer no more and leave a registration socket, as a killed process does."""
+        await self.stop()
         leave_stale_socket(self.registration_socket)
 
     async def stop(self) -> None:
-        """Take the sockets away and end."""
-        self.registration_socket.unlink(missing_ok=True)
-        for server in self._servers:
+        """End, and take the sockets away."""
+        for server, path in self._servers:
             await server.stop(grace=None)
+            # gRPC removes the file in a thread of its own; a successor's must not be hit.
+            while path.exists():  # noqa: ASYNC110  nothing tells when it is gone
+                await asyncio.sleep(0.01)
         self._servers.clear()
 
     async def _serve(self, server: grpc.aio.Server, path: Path) -> None:
         make_way(path)
         server.add_insecure_port(f"unix:{path}")
         await server.start()
-        self._servers.append(server)
+        self._servers.append((server, path))
 
     def _noted(
         self, service: str, handler: Callable[[Request], Awaitable[Answer]]

@@ -37,14 +37,14 @@ from tests.builders.objects import (
 
 FAST = Timings(
     registry_poll_seconds=0.02,
-    call_seconds=0.5,
+    call_seconds=10,
     slice_wipe_seconds=0.5,
     registration_back_off=BackOff(first_seconds=0.05, most_seconds=0.2),
     pod_back_off=BackOff(first_seconds=0.05, most_seconds=0.2),
 )
 """Kubernetes' waits cut down to what a test can bear."""
 
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 30
 
 
 async def eventually(holds: Callable[[], object], *, seconds: float = PATIENCE_SECONDS) -> None:

@@ -1,12 +1,14 @@
 """Pods with claims on a simulated node (`node-agent.md` 2.1; case 062)."""
 
 import json
+from dataclasses import replace
 
 from dra_console.devcluster.kubelet_pod_writes import CDI_ANNOTATION
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
 from tests.builders.objects import NAMESPACE
 from tests.integration.devcluster.drivers import DRIVER, Driver
 from tests.integration.devcluster.nodes import (
+    FAST,
     SmallCluster,
     eventually,
     metadata_of,
@@ -145,6 +147,7 @@ async def test_an_unknown_claim_in_the_answer_is_an_error(
 async def test_a_driver_that_takes_too_long_is_an_error(
     cluster: SmallCluster, driver: Driver
 ) -> None:
+    cluster.timings = replace(FAST, call_seconds=0.2)
     driver.answer_seconds = 60
     await started(cluster, driver)
     cluster.add_allocated_claim("g")
@@ -153,6 +156,26 @@ async def test_a_driver_that_takes_too_long_is_an_error(
     await eventually(
         lambda: "DEADLINE_EXCEEDED" in cluster.messages("FailedPrepareDynamicResources")
     )
+
+
+async def test_a_call_that_deregistration_cuts_off_is_tried_again(
+    cluster: SmallCluster, driver: Driver
+) -> None:
+    cluster.timings = replace(FAST, call_seconds=30)
+    driver.answer_seconds = 30
+    await started(cluster, driver)
+    cluster.add_allocated_claim("g")
+    cluster.add_pod("a", claim="g")
+    await eventually(lambda: driver.prepare_calls)
+
+    driver.registration_socket.unlink()
+    await eventually(
+        lambda: "was deregistered" in cluster.messages("FailedPrepareDynamicResources")
+    )
+    driver.answer_seconds = 0
+    await driver.register()
+
+    await eventually(lambda: cluster.phase("a") == "Running")
 
 
 async def test_all_claims_of_a_pod_are_prepared_in_one_call(

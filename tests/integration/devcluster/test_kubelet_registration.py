@@ -158,7 +158,7 @@ async def test_removing_the_registration_socket_deregisters(
 async def test_slices_stay_if_the_driver_is_back_in_time(
     cluster: SmallCluster, driver: Driver
 ) -> None:
-    cluster.timings = replace(FAST, slice_wipe_seconds=2)
+    cluster.timings = replace(FAST, slice_wipe_seconds=3)
     await driver.start()
     await cluster.start()
     await eventually(lambda: driver.registered == [True])

@@ -1,5 +1,7 @@
 """A kubelet that is killed and comes back loses no claim and stops no pod."""
 
+import asyncio
+
 from dra_console.devcluster.kubelet_checkpoint import Checkpoint
 from dra_console.kube.kinds import PODS
 from tests.builders.objects import NAMESPACE
@@ -92,3 +94,14 @@ async def test_a_pod_whose_claim_the_checkpoint_lost_is_prepared_again(
 
     await eventually(lambda: len(checkpoint.load()) == 1)
     assert cluster.phase("a") == "Running"
+
+
+async def test_a_kubelet_ends_although_drivers_and_pods_wake_each_other(
+    cluster: SmallCluster, driver: Driver
+) -> None:
+    await running(cluster, driver)
+    for number in range(20):
+        cluster.add_pod(f"more-{number}", claim="g")
+    await eventually(lambda: cluster.phase("more-19") == "Running")
+
+    await asyncio.wait_for(cluster.stop(), 10)
