@@ -49,7 +49,7 @@ def main() -> None:
             say("Stopping")
         finally:
             supervisor.stop()
-            layout.summary.unlink(missing_ok=True)
+            _remove_leftovers(layout)
     say(f"All processes have ended. `make demo` resumes from {layout.home}")
 
 
@@ -71,6 +71,14 @@ def _only_one(layout: Layout) -> Iterator[None]:
             raise SystemExit(f"a demo already runs in {layout.home}") from None
         yield
     layout.lock.unlink(missing_ok=True)
+
+
+def _remove_leftovers(layout: Layout) -> None:
+    """Remove the files that only meant something to running processes."""
+    layout.summary.unlink(missing_ok=True)
+    for path in layout.nodes.rglob("*"):
+        if path.suffix == ".lock" or path.is_socket():
+            path.unlink()
 
 
 def _run(layout: Layout, ports: Ports, programs: Plan, supervisor: Supervisor) -> None:

@@ -147,7 +147,7 @@ def test_a_claim_that_somebody_else_changed_is_planned_anew(world: World) -> Non
     world.create(a_claim("train"))
     world.create(a_pod("train", claim="train"))
     world.mirror()
-    label = {"metadata": {"labels": {"changed": "meanwhile"}}}
+    label: JsonObject = {"metadata": {"labels": {"changed": "meanwhile"}}}
     world.client.merge_patch(RESOURCE_CLAIMS, "train", label, namespace=NAMESPACE)
 
     dropped = world.run()
