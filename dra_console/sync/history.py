@@ -73,7 +73,7 @@ def _of_claim(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
 
 
 def _of_slice(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
-    if object_in(before, "spec") == object_in(after, "spec"):
+    if not before or object_in(before, "spec") == object_in(after, "spec"):
         return
     published: JsonObject = {
         "generation": object_in(after, "spec", "pool").get("generation"),

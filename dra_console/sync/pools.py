@@ -5,7 +5,7 @@ nothing else, so the same slices give the same rows, whichever way they came.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -111,8 +111,22 @@ def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _device_row(row: ResourceSlice, facts: DeviceFacts) -> Device:
-    columns = asdict(facts) | {"node_name": facts.node_name or row.node_name}
-    return Device(cluster_id=row.cluster_id, slice=row, driver=row.driver, pool=row.pool, **columns)
+    return Device(
+        cluster_id=row.cluster_id,
+        slice=row,
+        driver=row.driver,
+        pool=row.pool,
+        name=facts.name,
+        node_name=facts.node_name or row.node_name,
+        position=facts.position,
+        product_name=facts.product_name,
+        parent=facts.parent,
+        memory_bytes=facts.memory_bytes,
+        attributes=facts.attributes,
+        capacity=facts.capacity,
+        consumes_counters=facts.consumes_counters,
+        taints=facts.taints,
+    )
 
 
 def _write_pools(cluster: Cluster, *, keys: Collection[PoolKey], pools: Sequence[Pool]) -> None:
