@@ -63,7 +63,9 @@ def read_spec(content: Json) -> tuple[CdiDevice, ...]:
     if not separator or not all(map(VENDOR_OR_CLASS.fullmatch, (vendor, class_name))):
         raise DecodeError("kind", f"expected vendor/class, got {kind!r}")
     common_nodes = tuple(_host_nodes(spec.child("containerEdits")))
-    devices = tuple(_device(device, kind, common_nodes) for device in spec.children("devices"))
+    devices = tuple(
+        _device(device, kind=kind, common_nodes=common_nodes) for device in spec.children("devices")
+    )
     if not devices:
         raise DecodeError("devices", "expected at least one device, got none")
     names = [device.qualified_name for device in devices]
@@ -75,7 +77,7 @@ def read_spec(content: Json) -> tuple[CdiDevice, ...]:
     return devices
 
 
-def _device(device: Fields, kind: str, common_nodes: tuple[str, ...]) -> CdiDevice:
+def _device(device: Fields, *, kind: str, common_nodes: tuple[str, ...]) -> CdiDevice:
     _refuse_unknown(device, DEVICE_MEMBERS)
     name = device.text("name")
     if not DEVICE_NAME.fullmatch(name):

@@ -48,7 +48,13 @@ async def _run_kubelets(store: Store, *, signer: Signer, nodes_dir: Path, timing
                 log.info("node gone", node=name)
                 running.pop(name).cancel()
             for name in sorted(present - running.keys()):
-                kubelet = Kubelet(store, signer, name, nodes_dir / name, timings)
+                kubelet = Kubelet(
+                    store=store,
+                    signer=signer,
+                    node_name=name,
+                    directory=nodes_dir / name,
+                    timings=timings,
+                )
                 running[name] = tasks.create_task(kubelet.run())
             try:
                 await store.watch(NODES, since=since).next()

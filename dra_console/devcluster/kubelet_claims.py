@@ -85,7 +85,7 @@ class NodeClaims:
         async with self._locked(claim.claim.uid for claim in claims):
             waiting = [claim for claim in claims if claim.claim.uid not in self._prepared]
             plugins = self._plugins(waiting)
-            self._add_user(pod, claims)
+            self._add_user(pod, claims=claims)
             for driver, plugin in plugins.items():
                 asked = [
                     self._states[claim.claim.uid].reference
@@ -160,7 +160,7 @@ class NodeClaims:
             plugins[driver] = plugin
         return plugins
 
-    def _add_user(self, pod: Pod, claims: Iterable[LifeCycleClaim]) -> None:
+    def _add_user(self, pod: Pod, *, claims: Iterable[LifeCycleClaim]) -> None:
         """Write down that the pod is about to use the claims."""
         added: dict[str, ClaimState] = {}
         for life_cycle in claims:

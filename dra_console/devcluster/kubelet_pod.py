@@ -113,20 +113,20 @@ class PodWorker:
         # Decided once: a pod whose claims are slow to go must not end for another reason then.
         self._ending = self._ending or ending(pod, status, now=self.runtime.now())
         if self._ending is None:
-            return await self._go_on(pod, status)
-        await self._end(pod, status, self._ending)
+            return await self._go_on(pod, status=status)
+        await self._end(pod, status=status, end=self._ending)
         return 0
 
-    async def _end(self, pod: Pod, status: PodStatus, end: PodStatus) -> None:
+    async def _end(self, pod: Pod, *, status: PodStatus, end: PodStatus) -> None:
         """Stop the containers, let go of the claims, and report the end, in this order."""
         writes, now = self.runtime.writes, self.runtime.now()
         if not status.is_stopped:
             self.runtime.events.note(pod, reason="Killing", message="Stopping containers")
         self._status = replace(end, phase=status.phase, reason="", message="")
-        writes.status(pod, self._status, now=now)
+        writes.status(pod, status=self._status, now=now)
         await self._let_go(pod)
         self._status = end
-        writes.status(pod, end, now=now)
+        writes.status(pod, status=end, now=now)
 
     async def _let_go(self, pod: Pod | None) -> None:
         try:
@@ -138,21 +138,21 @@ class PodWorker:
                 )
             raise
 
-    async def _go_on(self, pod: Pod, status: PodStatus) -> float | None:
+    async def _go_on(self, pod: Pod, *, status: PodStatus) -> float | None:
         """Prepare the claims and run the containers."""
-        self.runtime.writes.status(pod, status, now=self.runtime.now())
+        self.runtime.writes.status(pod, status=status, now=self.runtime.now())
         if not self._is_prepared:
-            await self._prepare(pod, status)
+            await self._prepare(pod, phase=status.phase)
             if self._pod is None or self._pod.is_deleting:
                 return 0
-        next_at = self._run_containers(pod, status)
+        next_at = self._run_containers(pod, status=status)
         return None if next_at is None else max((next_at - self.runtime.now()).total_seconds(), 0)
 
-    async def _prepare(self, pod: Pod, status: PodStatus) -> None:
+    async def _prepare(self, pod: Pod, *, phase: str) -> None:
         claims = self.runtime.claims
         try:
             # A pod that runs was prepared before this kubelet started; nobody stopped it since.
-            if not (status.phase == RUNNING and claims.has_devices_of(pod)):
+            if not (phase == RUNNING and claims.has_devices_of(pod)):
                 await claims.prepare(pod)
         except PrepareError as error:
             self.runtime.events.warn(
@@ -164,7 +164,7 @@ class PodWorker:
         self._is_prepared = True
         self.runtime.writes.cdi_names(pod)
 
-    def _run_containers(self, pod: Pod, status: PodStatus) -> datetime | None:
+    def _run_containers(self, pod: Pod, *, status: PodStatus) -> datetime | None:
         """Bring the containers to where they should be; return when to look again.
 
         Raises:
@@ -177,20 +177,20 @@ class PodWorker:
         while step.startable and not failures:
             status = step.status
             for container in step.startable:
-                status, failure = self._create(pod, container, status)
+                status, failure = self._create(container, pod=pod, status=status)
                 failures += [failure] if failure else []
             step = progress(pod, status, now=self.runtime.now(), back_off=back_off)
         phase = phase_of(pod, step.status)
         is_over = phase in FINISHED_PHASES
         self._status = step.status if is_over else replace(step.status, phase=phase)
-        self.runtime.writes.status(pod, self._status, now=self.runtime.now())
+        self.runtime.writes.status(pod, status=self._status, now=self.runtime.now())
         if failures:
             raise ContainerCreationError("; ".join(failures))
         times = [self.runtime.now() if is_over else step.next_at, deadline(pod, status)]
         return min((moment for moment in times if moment is not None), default=None)
 
     def _create(
-        self, pod: Pod, container: Container, status: PodStatus
+        self, container: Container, *, pod: Pod, status: PodStatus
     ) -> tuple[PodStatus, str | None]:
         """Have the runtime create a container; the second value says why it did not."""
         one = status.of(container.name)

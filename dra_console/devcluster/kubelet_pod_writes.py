@@ -31,7 +31,7 @@ class PodWrites:
     store: Store
     claims: NodeClaims
 
-    def status(self, pod: Pod, status: PodStatus, *, now: datetime) -> None:
+    def status(self, pod: Pod, *, status: PodStatus, now: datetime) -> None:
         """Replace what the kubelet contributes to the pod's status; no change, no write."""
         stored = self._stored(pod)
         if stored is None:

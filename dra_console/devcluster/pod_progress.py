@@ -36,7 +36,11 @@ def progress(pod: Pod, status: PodStatus, *, now: datetime, back_off: BackOff) -
     starts = {
         container: start
         for container in _next_in_line(pod, status)
-        if (start := _starts_at(pod, container, status.of(container.name), now, back_off))
+        if (
+            start := _starts_at(
+                status.of(container.name), container=container, pod=pod, now=now, back_off=back_off
+            )
+        )
     }
     ends = [ends_at(each, status.of(each.name)) for each in pod.all_containers]
     later = [moment for moment in (*starts.values(), *ends) if moment is not None and moment > now]
@@ -64,7 +68,7 @@ def _next_in_line(pod: Pod, status: PodStatus) -> tuple[Container, ...]:
 
 
 def _starts_at(
-    pod: Pod, container: Container, one: ContainerStatus, now: datetime, back_off: BackOff
+    one: ContainerStatus, *, container: Container, pod: Pod, now: datetime, back_off: BackOff
 ) -> datetime | None:
     match one.state:
         case Running():

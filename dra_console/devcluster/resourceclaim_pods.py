@@ -114,7 +114,9 @@ class PodClaims:
             except NotFoundError:
                 continue
             claim = LifeCycleClaim.read(stored)
-            if claim.is_reserved_for(pod.uid) or not self._is_allocated_for(claim, node_name):
+            if claim.is_reserved_for(pod.uid) or not self._is_allocated_for(
+                claim, node_name=node_name
+            ):
                 continue
             reason = refusal(claim)
             if reason is not None:
@@ -128,7 +130,7 @@ class PodClaims:
             stored["status"] = {**status, "reservedFor": consumers}
             self.store.update(RESOURCE_CLAIMS, stored, subresource="status")
 
-    def _is_allocated_for(self, claim: LifeCycleClaim, node_name: str) -> bool:
+    def _is_allocated_for(self, claim: LifeCycleClaim, *, node_name: str) -> bool:
         allocation = claim.claim.allocation
         if allocation is None:
             return False

@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 
 from dra_console.devcluster.kubelet_pod_writes import CDI_ANNOTATION
-from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
-from tests.builders.objects import NAMESPACE
+from dra_console.kube.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from tests.builders.objects import NAMESPACE, a_template
 from tests.integration.devcluster.drivers import DRIVER, Driver
 from tests.integration.devcluster.nodes import (
     FAST,
@@ -85,6 +85,20 @@ async def test_an_unallocated_claim_keeps_the_pod_waiting(
 
     assert driver.prepare_calls == []
     assert cluster.phase("a") == "Pending"
+
+
+async def test_a_pod_on_its_node_waits_for_its_generated_claim(
+    cluster: SmallCluster, driver: Driver
+) -> None:
+    await started(cluster, driver)
+    cluster.add(RESOURCE_CLAIM_TEMPLATES, a_template())
+    cluster.add_pod("a", template="one-gpu")
+    await eventually(lambda: cluster.store.list(RESOURCE_CLAIMS)[0])
+    (claim,) = cluster.store.list(RESOURCE_CLAIMS)[0]
+
+    cluster.allocate(str(metadata_of(claim)["name"]))
+
+    await eventually(lambda: cluster.phase("a") == "Running")
 
 
 async def test_a_prepare_error_is_shown_and_tried_again(

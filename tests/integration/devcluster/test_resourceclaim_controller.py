@@ -1,18 +1,22 @@
 """The resourceclaim controller on a real store (`dra-semantics.md` 4.2 and 4.4)."""
 
+import asyncio
+
 import pytest
 
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.devcluster.claims import FINALIZER
 from dra_console.devcluster.errors import InvalidError
+from dra_console.devcluster.garbage import GarbageCollector
 from dra_console.devcluster.resourceclaim_controller import ResourceClaimController
 from dra_console.kube.kinds import (
     NAMESPACES,
+    NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
 )
-from tests.builders.objects import NAMESPACE, a_namespace, a_pod, a_request, a_template
+from tests.builders.objects import NAMESPACE, a_namespace, a_node, a_pod, a_request, a_template
 from tests.integration.devcluster.nodes import (
     SmallCluster,
     eventually,
@@ -270,6 +274,20 @@ class TestCases:
         # The claim whose owner is gone is freed here; the garbage collector deletes it.
         assert status_of(lab(cluster, "gone-g-abcde")) == {}
         assert metadata_of(lab(cluster, "gone-g-abcde")).get("finalizers", []) == []
+
+    async def test_042_a_claim_whose_pod_is_gone_is_collected(self, cluster: SmallCluster) -> None:
+        # The case names the node only; pods of a node that is not there are collected, too.
+        cluster.add(NODES, a_node("node-a"))
+        store_case(cluster.store, "042-generated-claim-after-completion")
+        await cluster.start()
+        collector = asyncio.create_task(GarbageCollector(cluster.store).run())
+        try:
+            await eventually(lambda: not exists(cluster, "gone-g-abcde"))
+        finally:
+            collector.cancel()
+            await asyncio.wait((collector,))
+
+        assert exists(cluster, "run-g-abcde")
 
     def test_042_a_missing_claim_of_a_pod_that_runs_is_made_again(
         self, cluster: SmallCluster, controller: ResourceClaimController
