@@ -8,6 +8,8 @@ missing is what is missing there, with the numbers of all nodes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from dra_console.allocator import wording
 from dra_console.allocator.explanation import (
@@ -37,20 +39,25 @@ from dra_console.allocator.whereabouts import Whereabouts, locate
 __all__ = ["ExplainedOutcome", "Explanation", "NodeAccount", "Suggestion", "explain"]
 
 
+NOBODY_LEFT_OUT: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 def explain(
     snapshot: Snapshot,
     claims: Sequence[ResourceClaim],
     *,
     node_names: Sequence[str] | None = None,
+    left_out: Mapping[str, str] = NOBODY_LEFT_OUT,
 ) -> Explanation:
     """Explain a pod's claims together, on the named nodes or on all.
 
-    Nodes are tried in the order of `node_names`. Claims that are allocated already bind
-    the others to the nodes on which they can be used; if all are, their devices are the
-    answer.
+    Nodes are tried in the order of `node_names`. `left_out` says of nodes, by name, why the
+    pod cannot run there whatever devices they have; they are not tried. Claims that are
+    allocated already bind the others to the nodes on which they can be used; if all are,
+    their devices are the answer.
     """
     try:
-        return _explain(snapshot, claims, node_names=node_names)
+        return _explain(snapshot, claims, node_names=node_names, left_out=left_out)
     except NodeSelectorError as error:
         headline = f"A node selector of a ResourceSlice or of an allocation is malformed: {error}"
         return Explanation(ExplainedOutcome.BROKEN, headline, detail="", node=None, nodes=())
@@ -61,6 +68,7 @@ def _explain(
     claims: Sequence[ResourceClaim],
     *,
     node_names: Sequence[str] | None,
+    left_out: Mapping[str, str],
 ) -> Explanation:
     allocated = [claim for claim in claims if claim.allocation is not None]
     pending = [claim for claim in claims if claim.allocation is None]
@@ -69,15 +77,17 @@ def _explain(
     nodes = [
         by_name[name]
         for name in names
-        if name in by_name and all(_is_usable(claim, by_name[name]) for claim in allocated)
+        if name in by_name
+        and name not in left_out
+        and all(_is_usable(claim, by_name[name]) for claim in allocated)
     ]
     index = index_of(snapshot)
     if allocated and not pending:
         own = {claim.key for claim in allocated}
         others = [claim for claim in snapshot.claims if claim.key not in own]
-        inquiry = _inquire(snapshot, index.with_claims(others), allocated, nodes)
+        inquiry = _inquire(snapshot, index.with_claims(others), allocated, nodes, left_out)
         return inquiry.allocated()
-    return _inquire(snapshot, index, pending, nodes).pending()
+    return _inquire(snapshot, index, pending, nodes, left_out).pending()
 
 
 def _is_usable(claim: ResourceClaim, node: Node) -> bool:
@@ -93,6 +103,7 @@ class _Inquiry:
     index: Index
     claims: Sequence[ResourceClaim]
     nodes: Sequence[Node]
+    left_out: Mapping[str, str]
     judge: Judge
     whereabouts: Sequence[Whereabouts]
     verdicts: Sequence[DeviceVerdict]
@@ -209,7 +220,8 @@ class _Inquiry:
         if not self.verdicts:
             return "No node publishes any device."
         if not closest:
-            return "No node may be used."
+            reasons = sorted(set(self.left_out.values()))
+            return _sentence(f"no node may be used: {'; '.join(reasons) or 'none is there'}")
         finding = findings[closest[0].name]
         if finding.standing is None:
             free = count_verdicts(self.verdicts)[Verdict.FREE]
@@ -236,7 +248,11 @@ class _Inquiry:
 
 
 def _inquire(
-    snapshot: Snapshot, index: Index, claims: Sequence[ResourceClaim], nodes: Sequence[Node]
+    snapshot: Snapshot,
+    index: Index,
+    claims: Sequence[ResourceClaim],
+    nodes: Sequence[Node],
+    left_out: Mapping[str, str],
 ) -> _Inquiry:
     judge = Judge(
         wants=[want for claim in claims for want in wants_of(claim, classes=index.classes)],
@@ -249,13 +265,17 @@ def _inquire(
         },
     )
     whereabouts = locate(
-        index.inventory, nodes=snapshot.nodes, considered=(node.name for node in nodes)
+        index.inventory,
+        nodes=snapshot.nodes,
+        considered=(node.name for node in nodes),
+        left_out=left_out,
     )
     return _Inquiry(
         snapshot,
         index,
         claims,
         nodes,
+        left_out,
         judge,
         whereabouts,
         [judge.judge(each.published, out_of_reach=each.out_of_reach) for each in whereabouts],

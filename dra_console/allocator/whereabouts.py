@@ -4,7 +4,7 @@ A device that several nodes can use, or none, stands at no node (`""`). Why no c
 node can use a device is part of the answer, since the device has to be accounted for.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dra_console.allocator.index import Inventory
@@ -31,9 +31,15 @@ class _Sightings:
 
 
 def locate(
-    inventory: Inventory, *, nodes: Sequence[Node], considered: Iterable[str]
+    inventory: Inventory,
+    *,
+    nodes: Sequence[Node],
+    considered: Iterable[str],
+    left_out: Mapping[str, str],
 ) -> tuple[Whereabouts, ...]:
     """Locate every device, in first-fit order inside each node; `considered` are node names.
+
+    `left_out` says why nodes are not considered, as far as that is known.
 
     Raises:
         NodeSelectorError: a slice's node selector is malformed.
@@ -55,7 +61,7 @@ def locate(
         Whereabouts(
             published=seen.published,
             node_name=seen.nodes[0] if len(seen.nodes) == 1 else "",
-            out_of_reach=_out_of_reach(seen),
+            out_of_reach=_out_of_reach(seen, left_out),
         )
         for seen in sightings.values()
     )
@@ -76,11 +82,14 @@ def _newest(inventory: Inventory) -> Iterator[PublishedDevice]:
                 yield from each.devices
 
 
-def _out_of_reach(seen: _Sightings) -> str:
+def _out_of_reach(seen: _Sightings, left_out: Mapping[str, str]) -> str:
     if seen.usable_on:
         return ""
     if seen.problem:
         return seen.problem
     if not seen.nodes:
         return "no node of the cluster can use this device"
+    reasons = [f"{name}: {left_out[name]}" for name in seen.nodes if name in left_out]
+    if reasons:
+        return "; ".join(reasons)
     return f"node {', '.join(seen.nodes)} is not among the nodes that may be used"

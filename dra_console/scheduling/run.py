@@ -5,17 +5,16 @@ and carried forward: an allocation that was just written counts for the next pod
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 from django.utils import timezone
 
 from dra_console.allocator.decode import decode_claim
-from dra_console.allocator.explain import explain
+from dra_console.allocator.explain import NOBODY_LEFT_OUT, explain
 from dra_console.allocator.model import Node as AllocatorNode
 from dra_console.allocator.model import Snapshot
-from dra_console.allocator.nodes import NodeSelectorError
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError
 from dra_console.leases import Lease
@@ -23,6 +22,7 @@ from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
 from dra_console.scheduling import attempts, pod_events
 from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
+from dra_console.scheduling.models import Attempt
 from dra_console.scheduling.nodes import NodeUse, add_pod, by_preference, use_of_nodes, why_not
 from dra_console.scheduling.placement import NotPlaced, Placed, place
 from dra_console.scheduling.queue import WaitingPod, pending_claims, waiting_pods
@@ -65,7 +65,7 @@ def run(cluster: Cluster, lease: Lease) -> int:
         bound += _try_pod(state, waiting)
     for claim in pending_claims(cluster):
         if claim.uid not in tried:
-            _explain(state, [claim], pod_name=claim.owner_pod, node_names=None)
+            _explain(state, [claim], pod_name=claim.owner_pod)
     return bound
 
 
@@ -95,8 +95,9 @@ def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
         return _commit(state, waiting, answer, [node.name for node in candidates])
     names = [node.name for node in candidates]
     pending = [claim for claim in waiting.claims if claim.allocation is None]
-    headline = _explain(state, pending, pod_name=pod.name, node_names=names)
-    pod_events.failed_scheduling(state.client, pod, headline or "; ".join(reasons.values()))
+    attempt = _explain(state, pending, pod_name=pod.name, node_names=names, left_out=reasons)
+    if attempt is not None and not attempt.repeats:
+        pod_events.failed_scheduling(state.client, pod, attempt.headline)
     if isinstance(answer, NotPlaced):
         _release_in_the_way(state, waiting, {claim.uid for claim in answer.unavailable})
     return False
@@ -145,21 +146,19 @@ def _explain(
     claims: list[ResourceClaim],
     *,
     pod_name: str,
-    node_names: Sequence[str] | None,
-) -> str:
-    """Record an attempt for each of the claims, which are tried together; return why."""
+    node_names: Sequence[str] | None = None,
+    left_out: Mapping[str, str] = NOBODY_LEFT_OUT,
+) -> Attempt | None:
+    """Record an attempt for each of the claims, which are tried together; return the last."""
     by_uid = {claim.uid: claim for claim in state.snapshot.claims}
     decoded = [by_uid[claim.uid] for claim in claims if claim.uid in by_uid]
     if not decoded:
-        return ""
-    try:
-        explanation = explain(state.snapshot, decoded, node_names=node_names)
-    except NodeSelectorError as error:
-        log.warning("claim not explained", claim=decoded[0].key, error=str(error))
-        return str(error)
+        return None
+    explanation = explain(state.snapshot, decoded, node_names=node_names, left_out=left_out)
+    attempt = None
     for claim in claims:
-        attempts.record(claim, explanation, pod_name=pod_name, at=timezone.now())
-    return explanation.headline
+        attempt = attempts.record(claim, explanation, pod_name=pod_name, at=timezone.now())
+    return attempt
 
 
 def _release_in_the_way(state: _Run, waiting: WaitingPod, unavailable: set[str]) -> None:

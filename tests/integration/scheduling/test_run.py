@@ -9,6 +9,7 @@ from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import (
     DEVICE_CLASSES,
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -131,6 +132,27 @@ def test_each_pending_claim_has_an_attempt_whoever_schedules_its_pod(world: Worl
     assert attempt.headline
     assert attempt.explanation["funnel"]["considered"] == 2
     assert "nodeName" not in world.pod("too-many")["spec"]
+
+
+def test_a_node_that_takes_no_pod_is_named_with_its_reason_once(world: World) -> None:
+    world.client.merge_patch(NODES, "gpu-01", {"spec": {"unschedulable": True}})
+    world.create(a_claim("train"))
+    world.create(a_pod("train", claim="train"))
+    world.mirror()
+
+    bound = [world.run(), world.run()]
+
+    attempt = Attempt.objects.get(claim_name="train")
+    warned = [
+        event for event in world.client.list(EVENTS).items if event["reason"] == "FailedScheduling"
+    ]
+    assert bound == [0, 0]
+    assert attempt.headline == "No node may be used: the node is cordoned."
+    assert attempt.explanation["funnel"]["node-filter"] == 2
+    assert (
+        attempt.explanation["nodes"][0]["devices"][0]["evidence"] == "gpu-01: the node is cordoned"
+    )
+    assert len(warned) == 1
 
 
 def test_equal_attempts_are_folded(world: World) -> None:

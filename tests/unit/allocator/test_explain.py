@@ -395,3 +395,18 @@ def test_malformed_node_selector_is_broken_input() -> None:
 
     assert explanation.outcome == "broken"
     assert "expected one of In, NotIn" in explanation.headline
+
+
+def test_a_node_left_out_is_not_tried_and_its_devices_say_why() -> None:
+    world = [a_node("gpu-01"), a_node("gpu-02"), a_class()]
+    world += [a_slice(node=name, devices=[a_device()]) for name in ("gpu-01", "gpu-02")]
+
+    explanation = explain(
+        decode_snapshot(world),
+        [decode_claim(a_claim())],
+        left_out={"gpu-01": "the node is cordoned"},
+    )
+
+    evidence = {each.device_id.pool: each.evidence for each in explanation.verdicts}
+    assert explanation.node == "gpu-02"
+    assert evidence["gpu-01"] == "gpu-01: the node is cordoned"
