@@ -44,17 +44,18 @@ def telemetry_topic(cluster_id: int, node_name: str) -> str:
     return f"telemetry.{cluster_id}.{node_name}"
 
 
-def publish_on_commit(topic: str) -> None:
-    """Send a topic's name to its subscribers once the current transaction is committed."""
-    transaction.on_commit(lambda: publish(topic))
+def publish_on_commit(*topics: str) -> None:
+    """Send topics' names to their subscribers once the current transaction is committed."""
+    transaction.on_commit(lambda: publish(*topics))
 
 
-def publish(topic: str) -> None:
-    """Send a topic's name to its subscribers now."""
-    async_to_sync(announce)(topic)
+def publish(*topics: str) -> None:
+    """Send topics' names to their subscribers now; several at once cost little more than one."""
+    async_to_sync(announce)(*topics)
 
 
-async def announce(topic: str) -> None:
-    """Send a topic's name to its subscribers now, from a consumer."""
+async def announce(*topics: str) -> None:
+    """Send topics' names to their subscribers now, from a consumer."""
     layer = channel_layers["default"]
-    await layer.group_send(topic, {"type": BROWSER_MESSAGE, "topic": topic})
+    for topic in topics:
+        await layer.group_send(topic, {"type": BROWSER_MESSAGE, "topic": topic})

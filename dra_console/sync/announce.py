@@ -49,8 +49,8 @@ def announce(
     if devices_moved:
         topics.add(events.devices_topic(cluster.pk))
     topics |= {events.claim_topic(cluster.pk, uid) for uid in _claim_uids(cluster, telling)}
-    for topic in sorted(topics):
-        events.publish_on_commit(topic)
+    if topics:
+        events.publish_on_commit(*sorted(topics))
 
 
 def _signal_on_commit(signal: Signal, *, cluster_id: int) -> None:
