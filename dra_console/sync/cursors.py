@@ -18,7 +18,14 @@ from dra_console.sync.mirrored import MIRRORED
 
 
 def make_cursors(cluster: Cluster) -> None:
-    """Give each mirrored kind its cursor; those that exist stay as they are."""
+    """Give each mirrored kind its cursor; those that exist stay as they are.
+
+    Raises:
+        NotOurTurnError: the cluster was removed.
+
+    """
+    if not Cluster.objects.filter(pk=cluster.pk).exists():
+        raise NotOurTurnError(f"cluster {cluster.name} was removed")
     Cursor.objects.bulk_create(
         [Cursor(cluster=cluster, plural=plural) for plural in MIRRORED], ignore_conflicts=True
     )

@@ -59,10 +59,9 @@ class Ended(Enum):
 
 def follow(window: Window) -> Ended:
     """Mirror the window's kind until the window ends; failures are noted on the cursor."""
-    make_cursors(window.cluster)
     try:
+        make_cursors(window.cluster)
         client = client_of(window.cluster)
-        window.confirm_cluster(client)
         while window.seconds_left > 0:
             window.check()
             _list_or_watch(window, client=client)
@@ -88,6 +87,7 @@ def list_all(window: Window, *, client: Client) -> None:
         NotOurTurnError: this window may write no more.
 
     """
+    window.confirm_cluster(client)
     with window.writing() as cursor:
         cursor.resource_version = ""
     listed: set[ObjectKey] = set()
@@ -115,7 +115,9 @@ def list_all(window: Window, *, client: Client) -> None:
 
 
 def _list_or_watch(window: Window, *, client: Client) -> None:
-    cursor = Cursor.objects.get(cluster=window.cluster, plural=window.kind.plural)
+    cursor = Cursor.objects.filter(cluster=window.cluster, plural=window.kind.plural).first()
+    if cursor is None:
+        raise NotOurTurnError(f"cluster {window.cluster.name} was removed")
     try:
         if cursor.resource_version:
             _watch(window, client=client, resource_version=cursor.resource_version)

@@ -14,6 +14,7 @@ from dra_console.kube.client import Client
 from dra_console.kube.errors import ForbiddenError, NotFoundError
 from dra_console.kube.kinds import NAMESPACES
 from dra_console.mirror.models import Cluster, Cursor, Device, DeviceAssignment, ObjectChange, Pool
+from dra_console.sync.errors import NotOurTurnError
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.reading import text_in
 
@@ -30,6 +31,10 @@ def confirm_identity(cluster: Cluster, *, client: Client) -> str:
     that writers are no longer allowed to write for.
 
     A console that may not read namespaces cannot tell, and goes on with what it knew.
+
+    Raises:
+        NotOurTurnError: the cluster was removed from the console.
+
     """
     try:
         namespace = client.get(NAMESPACES, "kube-system")
@@ -43,7 +48,10 @@ def confirm_identity(cluster: Cluster, *, client: Client) -> str:
 
 
 def _known_uid(cluster: Cluster) -> str:
-    return Cluster.objects.values_list("kube_system_uid", flat=True).get(pk=cluster.pk)
+    stored = Cluster.objects.filter(pk=cluster.pk).first()
+    if stored is None:
+        raise NotOurTurnError(f"cluster {cluster.name} was removed")
+    return stored.kube_system_uid
 
 
 def _adopt(cluster: Cluster, *, uid: str) -> None:

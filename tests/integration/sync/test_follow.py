@@ -209,6 +209,19 @@ class TestEndsEarly:
         with a_window(cluster, seconds=60) as window:
             assert follow(window) is Ended.CALLED_OFF
 
+    @pytest.mark.usefixtures("api")
+    def test_when_the_cluster_is_removed(
+        self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sync_window, "CLUSTER_POLL_SECONDS", 0.0)
+        follow_for(cluster, seconds=1)
+
+        with a_window(cluster, seconds=60) as window:
+            Cluster.objects.all().delete()
+            assert follow(window) is Ended.CALLED_OFF
+
+        assert not Cursor.objects.exists()
+
 
 def test_a_window_that_lost_its_turn_in_mid_batch_writes_nothing(
     api: Client, cluster: Cluster
