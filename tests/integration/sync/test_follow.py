@@ -17,7 +17,6 @@ from dra_console.mirror.models import (
 )
 from dra_console.sync import window as sync_window
 from dra_console.sync.follow import Ended, follow
-from dra_console.sync.mirrored import MIRRORED
 from tests.builders.objects import an_allocation
 from tests.integration.devclusters import Devcluster
 from tests.integration.sync.conftest import FEW_EVENTS, NAMESPACE
@@ -236,10 +235,3 @@ def test_a_window_that_lost_its_turn_in_mid_batch_writes_nothing(
 
     assert claim_names() == []
     assert cursor_of(cluster).fence == slow.held.fence + 1
-
-
-@pytest.mark.usefixtures("api")
-def test_every_mirrored_kind_is_served_by_the_embedded_cluster(cluster: Cluster) -> None:
-    for mirrored in MIRRORED.values():
-        assert follow_for(cluster, kind=mirrored.kind, seconds=1) is Ended.OVER
-        assert differences(cluster, mirrored.kind) == {}
