@@ -11,7 +11,7 @@ CHECK_ENV := DRA_CONSOLE_SECRET_KEY=check DRA_CONSOLE_DATABASE_URL=sqlite:////tm
 
 .PHONY: help
 help: ## List the verbs
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 $(BIN)/uv: requirements/tools.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11; set PYTHON=python3.11 or newer (apt install python3)" >&2; exit 1; }
@@ -40,9 +40,18 @@ system-packages: # On Debian as root: the servers and the browser that tests use
 demo: $(VENV)/.base ## Run the whole product here, with simulated GPUs, until Ctrl-C
 	@$(BIN)/python -m dra_console.demo $(DEMO)
 
+# PostgreSQL where it is installed; the mirror, where the two databases differ most, on SQLite too.
+TEST_DATABASE = $(if $(or $(filter true,$(CI)),$(wildcard /usr/lib/postgresql/*/bin/initdb)),postgresql,sqlite)
+
 .PHONY: test
-test: setup system-packages ## Run all tests (PostgreSQL, then the mirror's again on SQLite)
-	$(BIN)/python -m pytest -q --durations=10 $(TESTS)
+test: setup system-packages ## Run all tests, with real servers and Chromium; TESTS=path runs some
+ifdef TESTS
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(TESTS)
+else
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/e2e tests
+	DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 3 --dist loadfile tests/unit/sync tests/unit/mirror tests/integration/scheduling
+	$(BIN)/python -m pytest -q tests/e2e
+endif
 
 .PHONY: e2e
 e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
@@ -57,6 +66,11 @@ check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(CHECK_ENV) $(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/djlint --quiet --check --lint templates
 	@if command -v node >/dev/null; then for script in static/js/*.js; do node --check "$$script" || exit 1; done; fi
+
+.PHONY: proto
+proto: setup ## Generate the gRPC code again from the .proto files
+	$(BIN)/python -m nodeagent.kubelet.proto.generate
+	$(BIN)/python -m dra_console.devcluster.proto.generate
 
 .PHONY: lock
 lock: $(BIN)/uv ## Resolve the dependencies again and write the hash-pinned lock files

@@ -69,8 +69,10 @@ def _only_one(layout: Layout) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"a demo already runs in {layout.home}") from None
-        yield
-    layout.lock.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            layout.lock.unlink(missing_ok=True)
 
 
 def _remove_leftovers(layout: Layout) -> None:

@@ -10,13 +10,15 @@ from dra_console.demo.accounts import Account
 from dra_console.demo.layout import Ports
 
 PROBE_SECONDS = 5
+PING = b"*1\r\n$4\r\nPING\r\n"
+"""As an array: fakeredis' server knows no inline commands."""
 
 
 def redis_answers(ports: Ports) -> bool:
     """Tell whether a Redis PING is answered."""
     try:
         with socket.create_connection(("127.0.0.1", ports.redis), timeout=PROBE_SECONDS) as link:
-            link.sendall(b"PING\r\n")
+            link.sendall(PING)
             return link.recv(16).startswith(b"+PONG")
     except OSError:
         return False

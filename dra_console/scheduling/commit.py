@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
+from dra_console.allocator.api_json import object_of
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.client import Client
 from dra_console.kube.errors import (
@@ -93,7 +94,7 @@ def deallocate(client: Client, claim: JsonObject) -> bool:
     """
     status = {
         key: value
-        for key, value in _mapping(claim.get("status")).items()
+        for key, value in object_of(claim.get("status")).items()
         if key not in {"allocation", "reservedFor", "devices"}
     }
     try:
@@ -107,11 +108,11 @@ def _allocate_and_reserve(
     client: Client, cluster: Cluster, planned: PlannedClaim, pod: PlannedPod
 ) -> JsonObject:
     claim = planned.raw
-    status = dict(_mapping(claim.get("status")))
+    status = dict(object_of(claim.get("status")))
     consumer: JsonObject = {"resource": "pods", "name": pod.name, "uid": pod.uid}
     reserved = status.get("reservedFor")
     consumers: list[Json] = list(reserved) if isinstance(reserved, list) else []
-    is_reserved = any(_mapping(entry).get("uid") == pod.uid for entry in consumers)
+    is_reserved = any(object_of(entry).get("uid") == pod.uid for entry in consumers)
     if planned.allocation is None and is_reserved:
         return claim
     if planned.allocation is not None:
@@ -134,7 +135,7 @@ def _allocate_and_reserve(
 
 
 def _with_finalizer(client: Client, claim: JsonObject) -> JsonObject:
-    metadata = _mapping(claim.get("metadata"))
+    metadata = object_of(claim.get("metadata"))
     finalizers = metadata.get("finalizers")
     present: list[Json] = list(finalizers) if isinstance(finalizers, list) else []
     if FINALIZER in present:
@@ -146,11 +147,7 @@ def _with_finalizer(client: Client, claim: JsonObject) -> JsonObject:
 def _note(cluster: Cluster, claim: JsonObject) -> WrittenAllocation:
     note, _ = WrittenAllocation.objects.update_or_create(
         cluster=cluster,
-        claim_uid=str(_mapping(claim.get("metadata")).get("uid", "")),
+        claim_uid=str(object_of(claim.get("metadata")).get("uid", "")),
         defaults={"raw": claim, "written_at": timezone.now()},
     )
     return note
-
-
-def _mapping(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}

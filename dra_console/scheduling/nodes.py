@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.decode import decode_node, decode_node_selector
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.nodes import selects
@@ -45,12 +46,12 @@ def add_pod(use: NodeUse, pod: JsonObject) -> None:
 
 def requests_of(pod: JsonObject) -> dict[str, Quantity]:
     """Sum what a pod's containers request (init containers count by their maximum)."""
-    spec = _mapping(pod.get("spec"))
+    spec = object_of(pod.get("spec"))
     total: dict[str, Quantity] = defaultdict(lambda: NOTHING)
-    for container in _list(spec.get("containers")):
+    for container in objects_of(spec.get("containers")):
         for name, amount in _requests(container).items():
             total[name] = total[name] + amount
-    for container in _list(spec.get("initContainers")):
+    for container in objects_of(spec.get("initContainers")):
         for name, amount in _requests(container).items():
             total[name] = max(total[name], amount)
     return total
@@ -62,8 +63,8 @@ def why_not(node: Node, pod: JsonObject, use: NodeUse) -> str | None:
         return "the node is not ready" if node.ready is False else "the node's state is not known"
     if node.unschedulable:
         return "the node is cordoned"
-    spec = _mapping(pod.get("spec"))
-    if taint := _untolerated_taint(node.raw, _list(spec.get("tolerations"))):
+    spec = object_of(pod.get("spec"))
+    if taint := _untolerated_taint(node.raw, objects_of(spec.get("tolerations"))):
         return f"the node has taint {taint}, which the pod does not tolerate"
     if not _selected(node, spec):
         return "the pod's node selector or affinity does not match the node"
@@ -76,7 +77,7 @@ def by_preference(nodes: Iterable[Node], *, held_devices: Mapping[str, int]) -> 
 
 
 def _lacking(node: JsonObject, pod: JsonObject, use: NodeUse) -> str | None:
-    allocatable = _mapping(_mapping(node.get("status")).get("allocatable"))
+    allocatable = object_of(object_of(node.get("status")).get("allocatable"))
     pods_limit = allocatable.get("pods")
     if pods_limit is not None and Quantity.of(use.pods + 1) > Quantity.parse(str(pods_limit)):
         return f"the node runs {use.pods} pods and takes no more"
@@ -91,11 +92,11 @@ def _lacking(node: JsonObject, pod: JsonObject, use: NodeUse) -> str | None:
 
 
 def _selected(node: Node, spec: Mapping[str, Json]) -> bool:
-    labels = _mapping(_mapping(node.raw.get("metadata")).get("labels"))
-    wanted = _mapping(spec.get("nodeSelector"))
+    labels = object_of(object_of(node.raw.get("metadata")).get("labels"))
+    wanted = object_of(spec.get("nodeSelector"))
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
-    affinity = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
+    affinity = object_of(object_of(spec.get("affinity")).get("nodeAffinity"))
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     if required is None:
         return True
@@ -103,7 +104,7 @@ def _selected(node: Node, spec: Mapping[str, Json]) -> bool:
 
 
 def _untolerated_taint(node: JsonObject, tolerations: Sequence[Mapping[str, Json]]) -> str | None:
-    for taint in _list(_mapping(node.get("spec")).get("taints")):
+    for taint in objects_of(object_of(node.get("spec")).get("taints")):
         if taint.get("effect") not in {"NoSchedule", "NoExecute"}:
             continue
         if not any(_tolerates(toleration, taint) for toleration in tolerations):
@@ -122,13 +123,5 @@ def _tolerates(toleration: Mapping[str, Json], taint: Mapping[str, Json]) -> boo
 
 
 def _requests(container: Mapping[str, Json]) -> dict[str, Quantity]:
-    resources = _mapping(_mapping(container.get("resources")).get("requests"))
+    resources = object_of(object_of(container.get("resources")).get("requests"))
     return {name: Quantity.parse(str(value)) for name, value in resources.items()}
-
-
-def _mapping(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[dict[str, Json]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

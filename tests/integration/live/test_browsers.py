@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 import redis
+from channels.db import database_sync_to_async as in_database
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client as HttpClient
@@ -186,8 +187,8 @@ def researcher_session(
 async def test_foreign_claim_is_refused_as_if_it_did_not_exist(
     console: Console, cluster: Cluster, researcher_session: str
 ) -> None:
-    own = await asyncio.to_thread(a_claim_row, cluster, "own", namespace="team-research")
-    foreign = await asyncio.to_thread(a_claim_row, cluster, "foreign", namespace="team-vision")
+    own = await in_database(a_claim_row)(cluster, "own", namespace="team-research")
+    foreign = await in_database(a_claim_row)(cluster, "foreign", namespace="team-vision")
     topics = {uid: claim_topic(cluster.pk, uid) for uid in (own.uid, foreign.uid, "uid-of-none")}
     async with console.browser(researcher_session) as browser:
         answer = await ask_for(browser, *topics.values())
@@ -255,7 +256,7 @@ async def test_disabled_account_s_socket_is_closed_at_the_next_check(
 ) -> None:
     monkeypatch.setattr("dra_console.live.browsers.CHECK_SECONDS", 0.2)
     async with console.browser(admin_session) as browser:
-        await asyncio.to_thread(User.objects.filter(username="admin").update, is_active=False)
+        await in_database(User.objects.filter(username="admin").update)(is_active=False)
         closing = await closing_of(browser)
 
     assert closing == (4401, "signed out")
@@ -266,7 +267,7 @@ async def test_session_that_is_deleted_is_closed_at_the_next_check(
 ) -> None:
     monkeypatch.setattr("dra_console.live.browsers.CHECK_SECONDS", 0.2)
     async with console.browser(admin_session) as browser:
-        await asyncio.to_thread(Session.objects.all().delete)
+        await in_database(Session.objects.all().delete)()
         code, _ = await closing_of(browser)
 
     assert code == 4401
@@ -277,7 +278,7 @@ async def test_log_out_closes_the_session_s_sockets_at_once(
 ) -> None:
     async with console.browser(admin_session) as browser:
         await ask_for(browser)
-        await asyncio.to_thread(log_out, admin_session)
+        await in_database(log_out)(admin_session)
         closing = await closing_of(browser)
 
     assert closing == (4401, "signed out")

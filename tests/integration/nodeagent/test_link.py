@@ -228,6 +228,8 @@ async def test_an_answer_that_is_no_welcome_ends_the_connection(console: Console
 
 async def test_a_missing_token_file_is_waited_for(console: Console, node: Node) -> None:
     node.token_file.unlink()
+    # Nobody listens yet: an attempt that read the file before it went is refused meanwhile.
+    await asyncio.sleep(0.5)
     async with console.serving():
         await asyncio.sleep(0.3)
         node.token_file.write_text("late")

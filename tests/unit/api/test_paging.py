@@ -62,6 +62,7 @@ def test_pages_together_are_the_list(names: list[str], limit: int) -> None:
 @pytest.mark.parametrize(
     "cursor",
     ["nonsense", "a:b:c", signing.dumps({"for": "x", "after": ["a"]}), "\x00"],
+    ids=["words", "colons", "signed-for-another-purpose", "nul"],
 )
 def test_a_cursor_that_we_did_not_make_is_gone(cursor: str) -> None:
     with pytest.raises(Problem) as refused:
