@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV_SYNC := $(BIN)/uv pip sync --quiet --require-hashes
+UV_EDITABLE := $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable . --editable nodeagent
 LINTED := dra_console nodeagent tests manage.py $(wildcard benchmarks)
 CHECK_ENV := DRA_CONSOLE_SECRET_KEY=check DRA_CONSOLE_DATABASE_URL=sqlite:////tmp/dra-check.sqlite3
 
@@ -21,12 +22,13 @@ $(BIN)/uv: requirements/tools.txt
 
 # Everything that the product needs; enough for `make demo` and `make run`.
 $(VENV)/.base: requirements/base.txt $(BIN)/uv
-	@test -e $(VENV)/.dev || { echo "Installing the product's dependencies"; $(UV_SYNC) requirements/tools.txt requirements/base.txt; }
+	@test -e $(VENV)/.dev || { echo "Installing the product's dependencies"; $(UV_SYNC) requirements/tools.txt requirements/base.txt && $(UV_EDITABLE); }
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(BIN)/uv
 	@echo "Installing the development dependencies"
 	@$(UV_SYNC) requirements/tools.txt requirements/dev.txt
+	@$(UV_EDITABLE)
 	@touch $(VENV)/.base $@
 
 .PHONY: setup
@@ -50,12 +52,16 @@ ifdef TESTS
 else
 	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/e2e tests
 	DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 3 --dist loadfile tests/unit/sync tests/unit/mirror tests/integration/scheduling
-	$(BIN)/python -m pytest -q tests/e2e
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/e2e
 endif
 
 .PHONY: e2e
 e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
 	DRA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e
+
+.PHONY: bench
+bench: setup ## Time the allocator on a fleet; prints a table, asserts nothing
+	$(BIN)/python benchmarks/allocator.py $(NODES)
 
 .PHONY: check
 check: setup ## Format, lint, layers, types, templates, scripts, migrations

@@ -11,7 +11,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def test_every_setting_is_documented() -> None:
     source = (REPOSITORY / "dra_console/settings.py").read_text()
     read = set(re.findall(r'_(?:setting|words)\(\s*"([A-Z_]+)"', source))
-    documented = set(re.findall(r"`DRA_CONSOLE_([A-Z_]+)` \|", (REPOSITORY / "docs/settings.md").read_text()))
+    documented = set(
+        re.findall(r"`DRA_CONSOLE_([A-Z_]+)` \|", (REPOSITORY / "docs/settings.md").read_text())
+    )
 
     assert read
     assert read == documented

@@ -1,6 +1,5 @@
 """`make demo` itself: it comes up, is named when in the way, leaves nothing, and resumes."""
 
-import json
 import socket
 import subprocess
 from pathlib import Path
@@ -33,7 +32,9 @@ def test_summary_names_url_and_accounts(demo: Demo) -> None:
     assert all(user["password"] and user["token"] for user in demo.summary["users"].values())
 
 
-def test_ctrl_c_leaves_no_process_socket_or_lock_and_a_second_run_resumes(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_nothing_behind_and_a_second_run_resumes_on_another_port_if_it_must(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / ".demo"
     port = free_port()
     with running_demo(home, port=port) as first:
@@ -47,20 +48,15 @@ def test_ctrl_c_leaves_no_process_socket_or_lock_and_a_second_run_resumes(tmp_pa
     assert not [path for path in home.rglob("*") if path.is_socket() or path.suffix == ".lock"]
     assert not (home / "demo.json").exists()
 
-    with running_demo(home, port=port) as second:
-        assert second.summary["users"] == accounts
-        assert second.layout.database.stat().st_ino == database
-
-
-def test_a_taken_port_is_named_and_another_is_used(tmp_path: Path) -> None:
     with socket.socket() as occupant:
-        occupant.bind(("127.0.0.1", 0))
+        occupant.bind(("127.0.0.1", port))
         occupant.listen()
-        taken = int(occupant.getsockname()[1])
-        with running_demo(tmp_path / ".demo", port=taken) as demo:
-            lines = demo.output().splitlines()
-            url = json.loads((tmp_path / ".demo/demo.json").read_text())["url"]
+        with running_demo(home, port=port) as second:
+            named = [
+                line for line in second.output().splitlines() if f"port {port} is taken" in line
+            ]
 
-    named = [line for line in lines if f"port {taken} is taken" in line]
+    assert second.summary["users"] == accounts
+    assert second.layout.database.stat().st_ino == database
     assert len(named) == 1
-    assert str(taken) not in url
+    assert str(port) not in second.url
