@@ -26,6 +26,7 @@ from dra_console.demo.readiness import (
 DEFAULT_WEB_PORT = 8000
 READY_SECONDS = 120
 LOOK_SECONDS = 0.2
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def main() -> None:
         ports = choose_ports(layout, web=options.port, say=say)
         programs = plan(layout, ports, with_workload=not options.no_workload)
         supervisor = Supervisor(logs=layout.logs, say=say)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in STOP_SIGNALS:
             signal.signal(number, _stop)
         try:
             _run(layout, ports, programs, supervisor)
@@ -59,6 +60,9 @@ def say(line: str) -> None:
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
+    """Begin to stop; an impatient second Ctrl-C must not cut the stopping short."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

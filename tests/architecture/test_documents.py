@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLResolver, get_resolver
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -39,6 +39,6 @@ def _named(resolver: URLResolver, namespace: str) -> list[str]:
     for entry in resolver.url_patterns:
         if isinstance(entry, URLResolver):
             found += _named(entry, namespace)
-        elif isinstance(entry, URLPattern) and resolver.namespace == namespace:
+        elif resolver.namespace == namespace:
             found.append(re.sub(r"<(?:str|path):(\w+)>", r"{\1}", str(entry.pattern)))
     return found

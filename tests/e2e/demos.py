@@ -122,6 +122,8 @@ def running_demo(home: Path, *, port: int, workload: bool = False) -> Iterator[D
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)  # people press it twice
         process.wait(timeout=STOP_SECONDS)
 
 
