@@ -9,8 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import structlog
+
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.decode import decode_node, decode_node_selector
+from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.nodes import selects
 from dra_console.allocator.quantity import Quantity
@@ -18,6 +21,8 @@ from dra_console.mirror.models import Node, Pod
 
 COUNTED = ("cpu", "memory", "ephemeral-storage")
 NOTHING = Quantity(0)
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -29,11 +34,18 @@ class NodeUse:
 
 
 def use_of_nodes(pods: Iterable[Pod]) -> dict[str, NodeUse]:
-    """Sum the requests of bound, unfinished pods by node."""
+    """Sum the requests of bound, unfinished pods by node.
+
+    Of a pod whose requests cannot be read, only that it is there is counted.
+    """
     uses: dict[str, NodeUse] = defaultdict(NodeUse)
     for pod in pods:
         if pod.node_name and pod.phase not in {"Succeeded", "Failed"}:
-            add_pod(uses[pod.node_name], pod.raw)
+            try:
+                add_pod(uses[pod.node_name], pod.raw)
+            except QuantityError as error:
+                uses[pod.node_name].pods += 1
+                log.warning("requests not counted", pod=str(pod), error=str(error))
     return uses
 
 
@@ -45,20 +57,39 @@ def add_pod(use: NodeUse, pod: JsonObject) -> None:
 
 
 def requests_of(pod: JsonObject) -> dict[str, Quantity]:
-    """Sum what a pod's containers request (init containers count by their maximum)."""
+    """Compute what a pod requests at its peak, overhead included.
+
+    Init containers run one by one, before the others; those that restart always (sidecars)
+    go on running beside all that come after them.
+
+    Raises:
+        QuantityError: a request is not a quantity.
+
+    """
     spec = object_of(pod.get("spec"))
-    total: dict[str, Quantity] = defaultdict(lambda: NOTHING)
-    for container in objects_of(spec.get("containers")):
-        for name, amount in _requests(container).items():
-            total[name] = total[name] + amount
+    running: dict[str, Quantity] = defaultdict(lambda: NOTHING)
+    peak: dict[str, Quantity] = defaultdict(lambda: NOTHING)
     for container in objects_of(spec.get("initContainers")):
         for name, amount in _requests(container).items():
-            total[name] = max(total[name], amount)
+            peak[name] = max(peak[name], running[name] + amount)
+            if container.get("restartPolicy") == "Always":
+                running[name] = running[name] + amount
+    for container in objects_of(spec.get("containers")):
+        for name, amount in _requests(container).items():
+            running[name] = running[name] + amount
+    total = {name: max(peak[name], running[name]) for name in {*peak, *running}}
+    for name, amount in _quantities(spec.get("overhead")).items():
+        total[name] = total.get(name, NOTHING) + amount
     return total
 
 
 def why_not(node: Node, pod: JsonObject, use: NodeUse) -> str | None:
-    """Name the first reason why the pod cannot run on the node; None: it can."""
+    """Name the first reason why the pod cannot run on the node; None: it can.
+
+    Raises:
+        AllocatorError: the pod's requests or its node affinity cannot be read.
+
+    """
     if node.ready is not True:
         return "the node is not ready" if node.ready is False else "the node's state is not known"
     if node.unschedulable:
@@ -78,14 +109,17 @@ def by_preference(nodes: Iterable[Node], *, held_devices: Mapping[str, int]) -> 
 
 def _lacking(node: JsonObject, pod: JsonObject, use: NodeUse) -> str | None:
     allocatable = object_of(object_of(node.get("status")).get("allocatable"))
-    pods_limit = allocatable.get("pods")
-    if pods_limit is not None and Quantity.of(use.pods + 1) > Quantity.parse(str(pods_limit)):
+    try:
+        limits = _quantities({name: allocatable.get(name) for name in ("pods", *COUNTED)})
+    except QuantityError as error:
+        return f"what the node offers cannot be read: {error}"
+    if "pods" in limits and Quantity.of(use.pods + 1) > limits["pods"]:
         return f"the node runs {use.pods} pods and takes no more"
     wanted = requests_of(pod)
     for name in COUNTED:
-        if name not in allocatable or wanted.get(name, NOTHING) == NOTHING:
+        if name not in limits or wanted.get(name, NOTHING) == NOTHING:
             continue
-        left = Quantity.parse(str(allocatable[name])) - use.requested[name]
+        left = limits[name] - use.requested[name]
         if wanted[name] > left:
             return f"insufficient {name}: {wanted[name]} wanted, {left} left"
     return None
@@ -123,5 +157,12 @@ def _tolerates(toleration: Mapping[str, Json], taint: Mapping[str, Json]) -> boo
 
 
 def _requests(container: Mapping[str, Json]) -> dict[str, Quantity]:
-    resources = object_of(object_of(container.get("resources")).get("requests"))
-    return {name: Quantity.parse(str(value)) for name, value in resources.items()}
+    return _quantities(object_of(container.get("resources")).get("requests"))
+
+
+def _quantities(amounts: Json) -> dict[str, Quantity]:
+    return {
+        name: Quantity.parse(str(amount))
+        for name, amount in object_of(amounts).items()
+        if amount is not None
+    }

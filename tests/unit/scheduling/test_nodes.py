@@ -3,7 +3,13 @@ from typing import Any
 import pytest
 
 from dra_console.mirror.models import Node, Pod
-from dra_console.scheduling.nodes import NodeUse, by_preference, use_of_nodes, why_not
+from dra_console.scheduling.nodes import (
+    NodeUse,
+    by_preference,
+    requests_of,
+    use_of_nodes,
+    why_not,
+)
 from tests.builders.objects import a_node
 
 
@@ -107,3 +113,40 @@ def test_nodes_that_hold_most_devices_come_first() -> None:
     ordered = by_preference(nodes, held_devices={"b": 3, "c": 1})
 
     assert [node.name for node in ordered] == ["b", "c", "a"]
+
+
+def test_a_sidecar_runs_on_beside_all_that_comes_after_it() -> None:
+    pod = a_pod(requests={"cpu": "1"}, overhead={"cpu": "250m"})
+    pod["spec"]["initContainers"] = [
+        {"resources": {"requests": {"cpu": "2"}}},
+        {"restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+        {"resources": {"requests": {"cpu": "500m"}}},
+    ]
+
+    assert str(requests_of(pod)["cpu"]) == "2250m"
+
+
+def test_an_init_container_that_follows_a_sidecar_counts_with_it() -> None:
+    pod = a_pod(requests={"cpu": "1"})
+    pod["spec"]["initContainers"] = [
+        {"restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+        {"resources": {"requests": {"cpu": "3"}}},
+    ]
+
+    assert str(requests_of(pod)["cpu"]) == "4"
+
+
+def test_of_a_pod_whose_requests_cannot_be_read_its_place_is_counted() -> None:
+    odd = a_bound_pod("gpu-01", requests={"cpu": "a lot"})
+
+    uses = use_of_nodes([odd, a_bound_pod("gpu-01", requests={"cpu": "1"})])
+
+    assert uses["gpu-01"].pods == 2
+    assert str(uses["gpu-01"].requested["cpu"]) == "1"
+
+
+def test_a_node_that_offers_what_cannot_be_read_takes_no_pod_and_says_so() -> None:
+    node = a_node_row()
+    node.raw["status"]["allocatable"]["cpu"] = "many"
+
+    assert "'many'" in (why_not(node, a_pod(), NodeUse()) or "")
