@@ -45,8 +45,12 @@ def telemetry_topic(cluster_id: int, node_name: str) -> str:
 
 
 def publish_on_commit(*topics: str) -> None:
-    """Send topics' names to their subscribers once the current transaction is committed."""
-    transaction.on_commit(lambda: publish(*topics))
+    """Send topics' names to their subscribers once the current transaction is committed.
+
+    A failure is logged by Django and goes no further: what was written stands, and a page
+    that missed a change shows it when it is loaded again.
+    """
+    transaction.on_commit(lambda: publish(*topics), robust=True)
 
 
 def publish(*topics: str) -> None:
