@@ -23,7 +23,7 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from dra_console.access.errors import NoClusterIdentityError, RightsUnknownError
-from dra_console.access.models import Profile
+from dra_console.access.models import FORBIDDEN_GROUPS, Profile
 from dra_console.kube.client import Client, User
 from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import Kind
@@ -46,7 +46,8 @@ def kubernetes_user(user: Account) -> User:
     """Name the Kubernetes user that this account acts as.
 
     Raises:
-        NoClusterIdentityError: the account is anonymous, disabled, or has no Kubernetes username.
+        NoClusterIdentityError: the account is anonymous, disabled, has no Kubernetes username,
+            or is in a group that bypasses authorisation, however that came into its profile.
 
     """
     if user.is_anonymous or not user.is_active:
@@ -55,6 +56,11 @@ def kubernetes_user(user: Account) -> User:
     if profile is None or not profile.kubernetes_username:
         raise NoClusterIdentityError(
             f"account {user.get_username()} has no Kubernetes username; an administrator sets it"
+        )
+    if forbidden := FORBIDDEN_GROUPS.intersection(profile.kubernetes_groups):
+        raise NoClusterIdentityError(
+            f"account {user.get_username()} is in group {min(forbidden)}, which bypasses"
+            " authorisation and is never impersonated; an administrator removes it"
         )
     return User(username=profile.kubernetes_username, groups=tuple(profile.kubernetes_groups))
 

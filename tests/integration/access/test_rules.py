@@ -48,6 +48,16 @@ def test_what_everybody_authenticated_may_do_is_allowed(served: ServedCluster) -
     assert rules.may(an_account("bo"), served.as_row(), "list", NODES)
 
 
+def test_an_account_in_a_group_that_bypasses_authorisation_acts_as_nobody(
+    served: ServedCluster,
+) -> None:
+    mallory, cluster = an_account("mallory", groups=("team-a", "system:masters")), served.as_row()
+
+    assert not rules.may(mallory, cluster, "list", NODES)
+    with pytest.raises(NoClusterIdentityError, match="system:masters"):
+        rules.client_for(mallory, cluster)
+
+
 def test_an_answer_is_remembered_for_a_minute_at_most(
     served: ServedCluster, redis_url: str
 ) -> None:
