@@ -9,12 +9,14 @@ reserved claim of a pod that is gone is freed by the cluster's resourceclaim con
 
 An allocation is noted in the database before it is sent, and the note is taken back only
 when the API server refused it. So devices of a write whose answer was lost stay counted.
+Noting asks whose turn it is (`scheduling.turns`), so a run that lost its lease writes none.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
+from django.db import transaction
 from django.utils import timezone
 
 from dra_console.allocator.api_json import object_of
@@ -28,7 +30,9 @@ from dra_console.kube.errors import (
 )
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster
+from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.models import WrittenAllocation
+from dra_console.scheduling.turns import hold_turn
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 
@@ -65,17 +69,23 @@ class Dropped:
     reason: str
 
 
-def commit(client: Client, cluster: Cluster, pod: PlannedPod) -> list[JsonObject] | Dropped:
+def commit(
+    client: Client, cluster: Cluster, pod: PlannedPod, *, fence: int
+) -> list[JsonObject] | Dropped:
     """Write the plan; return the claims as they are now, or why the plan was dropped.
+
+    `fence` is that of the allocation lease that the plan was made under.
 
     Raises:
         ApiError: the API server refused or failed; writes before that one stand.
 
     """
     try:
-        written = [_allocate_and_reserve(client, cluster, claim, pod) for claim in pod.claims]
+        written = [
+            _allocate_and_reserve(client, cluster, claim, pod, fence=fence) for claim in pod.claims
+        ]
         client.bind_pod(pod.namespace, pod.name, node_name=pod.node_name, uid=pod.uid)
-    except (ConflictError, NotFoundError) as error:
+    except (ConflictError, NotFoundError, TurnOverError) as error:
         log.info("plan dropped", pod=f"{pod.namespace}/{pod.name}", reason=str(error))
         return Dropped(str(error))
     log.info(
@@ -105,7 +115,7 @@ def deallocate(client: Client, claim: JsonObject) -> bool:
 
 
 def _allocate_and_reserve(
-    client: Client, cluster: Cluster, planned: PlannedClaim, pod: PlannedPod
+    client: Client, cluster: Cluster, planned: PlannedClaim, pod: PlannedPod, *, fence: int
 ) -> JsonObject:
     claim = planned.raw
     status = dict(object_of(claim.get("status")))
@@ -123,7 +133,7 @@ def _allocate_and_reserve(
     changed: JsonObject = {**claim, "status": status}
     if planned.allocation is None:
         return client.replace(RESOURCE_CLAIMS, changed, subresource="status")
-    note = _note(cluster, changed)
+    note = _note(cluster, changed, fence=fence)
     try:
         answer = client.replace(RESOURCE_CLAIMS, changed, subresource="status")
     except (ConflictError, NotFoundError, InvalidError, ForbiddenError):
@@ -144,10 +154,12 @@ def _with_finalizer(client: Client, claim: JsonObject) -> JsonObject:
     return client.replace(RESOURCE_CLAIMS, {**claim, "metadata": changed})
 
 
-def _note(cluster: Cluster, claim: JsonObject) -> WrittenAllocation:
-    note, _ = WrittenAllocation.objects.update_or_create(
-        cluster=cluster,
-        claim_uid=str(object_of(claim.get("metadata")).get("uid", "")),
-        defaults={"raw": claim, "written_at": timezone.now()},
-    )
+def _note(cluster: Cluster, claim: JsonObject, *, fence: int) -> WrittenAllocation:
+    with transaction.atomic():
+        hold_turn(cluster, fence=fence)
+        note, _ = WrittenAllocation.objects.update_or_create(
+            cluster=cluster,
+            claim_uid=str(object_of(claim.get("metadata")).get("uid", "")),
+            defaults={"raw": claim, "written_at": timezone.now()},
+        )
     return note

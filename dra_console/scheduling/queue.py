@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dra_console.allocator.api_json import object_of, objects_of
+from dra_console.allocator.errors import DecodeError
 from dra_console.mirror.models import ClaimState, Cluster, Pod, ResourceClaim
 
 SCHEDULER_NAME = "dra-console"
@@ -11,18 +13,22 @@ SCHEDULER_NAME = "dra-console"
 
 @dataclass(frozen=True, slots=True)
 class WaitingPod:
-    """A pod without a node whose claims all exist.
+    """A pod without a node, and its claims.
 
-    `missing` names what has to appear before it can be placed; then `claims` is not whole.
+    `hindrance` names what has to change before it can be tried, such as a claim that does not
+    exist yet; then `claims` is not whole.
     """
 
     pod: Pod
     claims: tuple[ResourceClaim, ...]
-    missing: str
+    hindrance: str
 
 
 def waiting_pods(cluster: Cluster) -> list[WaitingPod]:
-    """List the pods to place: highest priority first, then oldest."""
+    """List the pods to place: highest priority first, then oldest.
+
+    Pods with scheduling gates are left out: the API server would not let them be bound.
+    """
     pods = Pod.objects.filter(
         cluster=cluster,
         scheduler_name=SCHEDULER_NAME,
@@ -33,8 +39,9 @@ def waiting_pods(cluster: Cluster) -> list[WaitingPod]:
         (claim.namespace, claim.name): claim
         for claim in ResourceClaim.objects.filter(cluster=cluster)
     }
-    ordered = sorted(pods, key=lambda pod: (-_priority(pod), pod.created_at, pod.name))
-    return [_with_claims(pod, claims) for pod in ordered]
+    free = [pod for pod in pods if not object_of(pod.raw.get("spec")).get("schedulingGates")]
+    ordered = sorted(free, key=lambda pod: (-_priority(pod), pod.created_at, pod.name))
+    return [_waiting(pod, claims) for pod in ordered]
 
 
 def pending_claims(cluster: Cluster) -> list[ResourceClaim]:
@@ -46,13 +53,19 @@ def pending_claims(cluster: Cluster) -> list[ResourceClaim]:
     )
 
 
+def _waiting(pod: Pod, claims: Mapping[tuple[str, str], ResourceClaim]) -> WaitingPod:
+    try:
+        return _with_claims(pod, claims)
+    except DecodeError as error:
+        return WaitingPod(pod, (), str(error))
+
+
 def _with_claims(pod: Pod, claims: Mapping[tuple[str, str], ResourceClaim]) -> WaitingPod:
     found: list[ResourceClaim] = []
-    for wanted in pod.raw["spec"].get("resourceClaims", ()):
-        name = pod.claim_names.get(wanted["name"]) or wanted.get("resourceClaimName")
-        claim = claims.get((pod.namespace, name)) if name else None
+    for own_name, claim_name in _claim_names(pod):
+        claim = claims.get((pod.namespace, claim_name))
         if claim is None:
-            missing = f"claim {name}" if name else f"the claim for {wanted['name']}"
+            missing = f"claim {claim_name}" if claim_name else f"the claim for {own_name}"
             return WaitingPod(pod, tuple(found), f"{missing} does not exist yet")
         if claim.deletion_requested_at is not None:
             return WaitingPod(pod, tuple(found), f"claim {claim.name} is being deleted")
@@ -60,6 +73,26 @@ def _with_claims(pod: Pod, claims: Mapping[tuple[str, str], ResourceClaim]) -> W
     return WaitingPod(pod, tuple(found), "")
 
 
+def _claim_names(pod: Pod) -> list[tuple[str, str]]:
+    """Pair the pod's own name of each claim with the claim's, which is empty until it is made.
+
+    Raises:
+        DecodeError: an entry is none.
+
+    """
+    entries = object_of(pod.raw.get("spec")).get("resourceClaims")
+    references = objects_of(entries)
+    if isinstance(entries, list) and len(references) < len(entries):
+        raise DecodeError("spec.resourceClaims", "expected objects")
+    names = []
+    for index, reference in enumerate(references):
+        own_name, direct = reference.get("name"), reference.get("resourceClaimName") or ""
+        if not isinstance(own_name, str) or not isinstance(direct, str):
+            raise DecodeError(f"spec.resourceClaims[{index}]", f"expected names, got {reference}")
+        names.append((own_name, pod.claim_names.get(own_name) or direct))
+    return names
+
+
 def _priority(pod: Pod) -> int:
-    priority = pod.raw["spec"].get("priority")
+    priority = object_of(pod.raw.get("spec")).get("priority")
     return priority if isinstance(priority, int) else 0

@@ -2,6 +2,9 @@
 
 Runs under the cluster's allocation lease (`scheduling.tasks`). The snapshot is read once
 and carried forward: an allocation that was just written counts for the next pod.
+
+A pod or claim that trips the run over something in it is logged and passed over, so that
+the others do not wait for it to be mended; errors of database and Redis end the run.
 """
 
 from collections import Counter
@@ -12,6 +15,7 @@ import structlog
 from django.utils import timezone
 
 from dra_console.allocator.decode import decode_claim
+from dra_console.allocator.errors import AllocatorError
 from dra_console.allocator.explain import NOBODY_LEFT_OUT, explain
 from dra_console.allocator.model import Node as AllocatorNode
 from dra_console.allocator.model import Snapshot
@@ -22,11 +26,23 @@ from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
 from dra_console.scheduling import attempts, pod_events
 from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
+from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.models import Attempt
 from dra_console.scheduling.nodes import NodeUse, add_pod, by_preference, use_of_nodes, why_not
 from dra_console.scheduling.placement import NotPlaced, Placed, place
 from dra_console.scheduling.queue import WaitingPod, pending_claims, waiting_pods
 from dra_console.scheduling.snapshot import read_snapshot, settle_written
+from dra_console.scheduling.turns import hold_turn
+
+MALFORMED = (
+    AllocatorError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""How an object of an unexpected shape shows."""
 
 log = structlog.get_logger()
 
@@ -37,6 +53,7 @@ class _Run:
 
     cluster: Cluster
     client: Client
+    lease: Lease
     snapshot: Snapshot
     nodes: list[Node]
     uses: dict[str, NodeUse]
@@ -45,12 +62,20 @@ class _Run:
 def run(cluster: Cluster, lease: Lease) -> int:
     """Place waiting pods and record an attempt for each claim that waits; count pods bound."""
     client = client_of(cluster)
+    try:
+        hold_turn(cluster, fence=lease.fence)
+    except TurnOverError as error:
+        log.warning("run called off", cluster=cluster.name, reason=str(error))
+        return 0
     settle_written(cluster, client)
+    snapshot = read_snapshot(cluster).snapshot
+    readable = {node.name for node in snapshot.nodes}
     state = _Run(
         cluster=cluster,
         client=client,
-        snapshot=read_snapshot(cluster).snapshot,
-        nodes=list(Node.objects.filter(cluster=cluster)),
+        lease=lease,
+        snapshot=snapshot,
+        nodes=[node for node in Node.objects.filter(cluster=cluster) if node.name in readable],
         uses=use_of_nodes(Pod.objects.filter(cluster=cluster)),
     )
     bound = 0
@@ -59,13 +84,23 @@ def run(cluster: Cluster, lease: Lease) -> int:
         if lease.is_lost:
             log.warning("allocation lease lost", cluster=cluster.name)
             return bound
-        if waiting.missing:
+        if waiting.hindrance:
+            continue
+        try:
+            bound += _try_pod(state, waiting)
+        except MALFORMED:
+            log.exception("pod passed over", pod=str(waiting.pod))
             continue
         tried.update(claim.uid for claim in waiting.claims)
-        bound += _try_pod(state, waiting)
     for claim in pending_claims(cluster):
-        if claim.uid not in tried:
+        if claim.uid in tried:
+            continue
+        if lease.is_lost:
+            return bound
+        try:
             _explain(state, [claim], pod_name=claim.owner_pod)
+        except MALFORMED:
+            log.exception("claim passed over", claim=str(claim))
     return bound
 
 
@@ -92,10 +127,16 @@ def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
         node_reasons=reasons,
     )
     if isinstance(answer, Placed):
-        return _commit(state, waiting, answer, [node.name for node in candidates])
-    names = [node.name for node in candidates]
-    pending = [claim for claim in waiting.claims if claim.allocation is None]
-    attempt = _explain(state, pending, pod_name=pod.name, node_names=names, left_out=reasons)
+        return _commit(state, waiting, answer)
+    if isinstance(answer, NotPlaced):
+        reasons = dict(answer.node_reasons)
+    attempt = _explain(
+        state,
+        waiting.claims,
+        pod_name=pod.name,
+        node_names=[node.name for node in candidates if node.name not in reasons],
+        left_out=reasons,
+    )
     if attempt is not None and not attempt.repeats:
         pod_events.failed_scheduling(state.client, pod, attempt.headline)
     if isinstance(answer, NotPlaced):
@@ -103,10 +144,9 @@ def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
     return False
 
 
-def _commit(state: _Run, waiting: WaitingPod, placed: Placed, candidates: Sequence[str]) -> bool:
+def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
     pod = waiting.pod
-    pending = [claim for claim in waiting.claims if claim.allocation is None]
-    _explain(state, pending, pod_name=pod.name, node_names=candidates)
+    _explain(state, waiting.claims, pod_name=pod.name, node_names=[placed.node_name])
     allocations = iter(placed.allocations)
     by_uid = {claim.uid: claim for claim in state.snapshot.claims}
     planned = [
@@ -123,6 +163,7 @@ def _commit(state: _Run, waiting: WaitingPod, placed: Placed, candidates: Sequen
             state.client,
             state.cluster,
             PlannedPod(pod.namespace, pod.name, pod.uid, placed.node_name, planned),
+            fence=state.lease.fence,
         )
     except ApiError as error:
         log.warning("plan not written", pod=str(pod), error=str(error))
@@ -143,20 +184,31 @@ def _commit(state: _Run, waiting: WaitingPod, placed: Placed, candidates: Sequen
 
 def _explain(
     state: _Run,
-    claims: list[ResourceClaim],
+    claims: Sequence[ResourceClaim],
     *,
     pod_name: str,
     node_names: Sequence[str] | None = None,
     left_out: Mapping[str, str] = NOBODY_LEFT_OUT,
 ) -> Attempt | None:
-    """Record an attempt for each of the claims, which are tried together; return the last."""
+    """Record an attempt for each claim that lacks devices, tried together; return the last.
+
+    Whether one lacks them is the snapshot's to say: it counts writes that the mirror has not
+    shown yet.
+    """
     by_uid = {claim.uid: claim for claim in state.snapshot.claims}
-    decoded = [by_uid[claim.uid] for claim in claims if claim.uid in by_uid]
+    decoded = [
+        by_uid[claim.uid]
+        for claim in claims
+        if claim.uid in by_uid and by_uid[claim.uid].allocation is None
+    ]
     if not decoded:
         return None
     explanation = explain(state.snapshot, decoded, node_names=node_names, left_out=left_out)
+    tried = {claim.uid for claim in decoded}
     attempt = None
     for claim in claims:
+        if claim.uid not in tried:
+            continue
         attempt = attempts.record(claim, explanation, pod_name=pod_name, at=timezone.now())
     return attempt
 
@@ -166,8 +218,11 @@ def _release_in_the_way(state: _Run, waiting: WaitingPod, unavailable: set[str])
     for claim in waiting.claims:
         users = {entry.get("uid") for entry in claim.reserved_for}
         if claim.uid in unavailable and users <= {waiting.pod.uid}:
-            if deallocate(state.client, claim.raw):
-                log.info("claim deallocated for its own pod", claim=str(claim))
+            try:
+                if deallocate(state.client, claim.raw):
+                    log.info("claim deallocated for its own pod", claim=str(claim))
+            except ApiError as error:
+                log.warning("claim not deallocated", claim=str(claim), error=str(error))
             return
 
 

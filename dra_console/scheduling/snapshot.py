@@ -2,10 +2,11 @@
 
 Objects are decoded once for each version and kept for as long as the mirror shows that
 version. An object that cannot be decoded is left out and named in `unreadable`: a broken
-slice hides its own devices and nothing else.
+slice hides its own devices and nothing else. Of an unreadable claim that is allocated, the
+devices stay: they are in use, whatever else it says.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
@@ -14,6 +15,7 @@ from typing import Generic, TypeVar
 import structlog
 from django.utils import timezone
 
+from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.decode import (
     decode_claim,
     decode_class,
@@ -22,7 +24,7 @@ from dra_console.allocator.decode import (
     decode_taint_rule,
 )
 from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.model import JsonObject, ResourceClaim, Snapshot
+from dra_console.allocator.model import Json, JsonObject, ResourceClaim, Snapshot
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, NotFoundError
 from dra_console.kube.kinds import RESOURCE_CLAIMS
@@ -31,6 +33,10 @@ from dra_console.scheduling.models import WrittenAllocation
 
 ASK_AFTER = timedelta(seconds=10)
 """A write that the mirror has not shown for so long is looked up at the API server."""
+
+WRITE_LIFE = timedelta(seconds=90)
+"""A write whose answer was lost may still happen for so long: API servers end a request
+after 60 s by default."""
 
 Decoded = TypeVar("Decoded")
 
@@ -103,7 +109,11 @@ def read_snapshot(cluster: mirror.Cluster) -> ReadSnapshot:
     """Decode the mirrored state of a cluster, overlaid with writes not yet seen again."""
     unreadable: list[Unreadable] = []
     of_cluster = {"cluster": cluster}
-    claims = _claims.read(mirror.ResourceClaim.objects.filter(**of_cluster), unreadable=unreadable)
+    # Before the claims: a note is forgotten once the mirror shows its allocation, so whoever
+    # reads in this order misses neither.
+    notes = list(WrittenAllocation.objects.filter(**of_cluster))
+    rows = list(mirror.ResourceClaim.objects.filter(**of_cluster))
+    claims = _claims.read(rows, unreadable=unreadable)
     snapshot = Snapshot(
         nodes=_nodes.read(mirror.Node.objects.filter(**of_cluster), unreadable=unreadable),
         slices=_slices.read(
@@ -112,7 +122,7 @@ def read_snapshot(cluster: mirror.Cluster) -> ReadSnapshot:
         classes=_classes.read(
             mirror.DeviceClass.objects.filter(**of_cluster), unreadable=unreadable
         ),
-        claims=_with_written(cluster, claims),
+        claims=(*_with_written(notes, claims), *_holding(rows, readable=claims)),
         taint_rules=_rules.read(
             mirror.DeviceTaintRule.objects.filter(**of_cluster), unreadable=unreadable
         ),
@@ -129,8 +139,13 @@ def settle_written(cluster: mirror.Cluster, client: Client) -> None:
 
 
 def _is_superseded(note: WrittenAllocation, client: Client) -> bool:
-    """Tell whether the API server no longer holds the noted allocation."""
-    if timezone.now() - note.written_at < ASK_AFTER:
+    """Tell whether the API server does not hold the noted allocation, and never will.
+
+    Each write carries the version that it is based on: once the claim has another one, a
+    write that is still under way is refused.
+    """
+    age = timezone.now() - note.written_at
+    if age < ASK_AFTER:
         return False
     metadata = note.raw["metadata"]
     try:
@@ -140,16 +155,39 @@ def _is_superseded(note: WrittenAllocation, client: Client) -> bool:
     except ApiError as error:
         log.warning("noted allocation not checked", claim=note.claim_uid, error=str(error))
         return False
-    is_same = decode_claim(live).uid == note.claim_uid
-    return not (is_same and decode_claim(live).allocation is not None)
+    live_metadata = object_of(live.get("metadata"))
+    if live_metadata.get("uid") != note.claim_uid:
+        return True
+    if object_of(live.get("status")).get("allocation") is not None:
+        return False
+    return live_metadata.get("resourceVersion") != metadata["resourceVersion"] or age > WRITE_LIFE
 
 
 def _with_written(
-    cluster: mirror.Cluster, claims: tuple[ResourceClaim, ...]
+    notes: Iterable[WrittenAllocation], claims: tuple[ResourceClaim, ...]
 ) -> tuple[ResourceClaim, ...]:
-    notes = WrittenAllocation.objects.filter(cluster=cluster)
     written = {note.claim_uid: decode_claim(note.raw) for note in notes}
     return tuple(
         written[claim.uid] if claim.uid in written and claim.allocation is None else claim
         for claim in claims
     )
+
+
+def _holding(
+    rows: Iterable[mirror.ResourceClaim], *, readable: Iterable[ResourceClaim]
+) -> Iterator[ResourceClaim]:
+    """Give the devices of allocated claims that are not readable, as claims without a wish."""
+    known = {claim.uid for claim in readable}
+    for row in rows:
+        if row.allocation is None or row.uid in known:
+            continue
+        results: list[Json] = [
+            {name: str(result.get(name, "")) for name in ("request", "driver", "pool", "device")}
+            for result in objects_of(object_of(row.allocation.get("devices")).get("results"))
+        ]
+        yield decode_claim(
+            {
+                "metadata": {"namespace": row.namespace, "name": row.name, "uid": row.uid},
+                "status": {"allocation": {"devices": {"results": results}}},
+            }
+        )

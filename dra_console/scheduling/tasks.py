@@ -16,7 +16,8 @@ QUEUED_SECONDS = 10
 DEBOUNCE_SECONDS = 0.1
 BUSY_RETRY_SECONDS = 0.5
 
-_redis = redis.Redis.from_url(settings.REDIS_URL)
+# Asked while the mirror is being written: a Redis that hangs must not hold that up.
+_redis = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)
 
 
 def request_run(cluster_id: int, *, delay_seconds: float = DEBOUNCE_SECONDS) -> None:

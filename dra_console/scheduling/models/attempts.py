@@ -54,6 +54,7 @@ class Attempt(models.Model):
         ordering = ("-last_at", "-pk")
         indexes = (
             models.Index(fields=("cluster", "claim_uid", "-last_at"), name="attempt_of_claim"),
+            models.Index(fields=("cluster", "last_at"), name="attempt_age"),
         )
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Whole scheduling runs: a real API server, mirror rows from its own answers, real leases."""
 
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from dra_console.kube.kinds import (
     RESOURCE_SLICES,
 )
 from dra_console.leases import lease
-from dra_console.mirror.models import Cluster
+from dra_console.mirror.models import Cluster, Pod
 from dra_console.scheduling.models import Attempt, WrittenAllocation
 from dra_console.scheduling.run import run
-from dra_console.scheduling.snapshot import read_snapshot
+from dra_console.scheduling.snapshot import read_snapshot, settle_written
+from dra_console.scheduling.turns import hold_turn
 from dra_console.sync.reconcile import apply
 from tests.builders.objects import (
     NAMESPACE,
@@ -33,6 +35,7 @@ from tests.builders.objects import (
     a_request,
     a_result,
     a_slice,
+    an_allocated_claim,
     an_allocation,
     unborn,
 )
@@ -41,6 +44,8 @@ from tests.integration.devclusters import Devcluster, devcluster
 __all__ = ["devcluster"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
+
+REQUIRED_AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 KINDS = (NAMESPACES, NODES, DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIMS, PODS)
 
@@ -221,3 +226,128 @@ def test_an_unreadable_slice_hides_its_own_devices_and_nothing_else(world: World
 
     assert [unreadable.name for unreadable in read.unreadable] == ["broken"]
     assert len(read.snapshot.slices) == 1
+
+
+def test_a_run_whose_lease_another_has_had_since_places_nothing(world: World) -> None:
+    world.create(a_claim("train"))
+    world.create(a_pod("train", claim="train"))
+    world.mirror()
+
+    with lease(f"allocate:{world.cluster.pk}", seconds=15) as held:
+        assert held is not None
+        hold_turn(world.cluster, fence=held.fence + 1)
+        bound = run(world.cluster, held)
+
+    assert bound == 0
+    assert "allocation" not in world.claim("train").get("status", {})
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda spec: spec.update(resourceClaims=None),
+        lambda spec: spec.update(resourceClaims=["gpu"]),
+        lambda spec: spec.update(priority="high"),
+        lambda spec: spec["containers"][0].update(resources={"requests": {"cpu": "a lot"}}),
+        lambda spec: spec.update(tolerations="all", overhead={"cpu": "none"}),
+        lambda spec: spec.update(affinity={"nodeAffinity": {REQUIRED_AFFINITY: "gpu-01"}}),
+    ],
+    ids=["no-list", "no-object", "priority", "cpu", "overhead", "affinity"],
+)
+def test_a_malformed_pod_keeps_no_other_from_its_devices(
+    world: World, spoil: Callable[[dict[str, Any]], None]
+) -> None:
+    world.client.merge_patch(NODES, "gpu-01", {"status": {"allocatable": {"cpu": "8"}}})
+    for name in ("odd", "train"):
+        world.create(a_claim(name))
+        world.create(a_pod(name, claim=name))
+    world.mirror()
+    odd = Pod.objects.get(name="odd")
+    odd.created_at -= timedelta(hours=1)
+    spoil(odd.raw["spec"])
+    odd.save()
+
+    world.run()
+
+    assert world.pod("train")["spec"]["nodeName"] == "gpu-01"
+    assert Attempt.objects.filter(claim_name="odd").exists()
+
+
+def test_requests_of_a_running_pod_that_cannot_be_read_keep_no_other_from_its_devices(
+    world: World,
+) -> None:
+    for name in ("odd", "train"):
+        world.create(a_claim(name))
+        world.create(a_pod(name, claim=name))
+    world.mirror()
+    odd = Pod.objects.get(name="odd")
+    odd.node_name = "gpu-01"
+    odd.raw["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "a lot"}}
+    odd.save()
+
+    assert world.run() == 1
+
+
+def test_devices_of_an_allocated_claim_that_cannot_be_read_stay_in_use(world: World) -> None:
+    odd: Any = an_allocated_claim("odd", results=[a_result("gpu-0")])
+    odd["spec"] = {"devices": {"requests": "from the future"}}
+    world.create(a_claim("train"))
+    world.create(a_pod("train", claim="train"))
+    world.mirror()
+    apply(world.cluster, kind=RESOURCE_CLAIMS, objects=[odd], seen_at=datetime.now(UTC))
+
+    world.run()
+
+    results = world.claim("train")["status"]["allocation"]["devices"]["results"]
+    assert [result["device"] for result in results] == ["gpu-1"]
+
+
+def test_a_pod_whose_other_claim_is_held_elsewhere_is_not_said_to_fit(world: World) -> None:
+    world.create(a_node("gpu-02"))
+    held: Any = world.create(a_claim("held"))
+    held["status"] = {"allocation": an_allocation(a_result(pool="gpu-02"), node="gpu-02")}
+    world.client.replace(RESOURCE_CLAIMS, held, subresource="status")
+    world.create(a_claim("train"))
+    pod: Any = a_pod("train", claim="train")
+    pod["spec"]["resourceClaims"].append({"name": "other", "resourceClaimName": "held"})
+    world.create(pod)
+    world.mirror()
+
+    bound = world.run()
+
+    attempt = Attempt.objects.get(claim_name="train")
+    assert bound == 0
+    assert attempt.outcome == "does-not-fit"
+
+
+def a_note_of_a_lost_answer(world: World, *, seconds_ago: int) -> WrittenAllocation:
+    """Note an allocation of gpu-0 that the API server does not have."""
+    claim: Any = world.create(a_claim("train"))
+    world.mirror()
+    return WrittenAllocation.objects.create(
+        cluster=world.cluster,
+        claim_uid=claim["metadata"]["uid"],
+        raw={**claim, "status": {"allocation": an_allocation()}},
+        written_at=datetime.now(UTC) - timedelta(seconds=seconds_ago),
+    )
+
+
+@pytest.mark.parametrize(("seconds_ago", "stays"), [(5, True), (60, True), (100, False)])
+def test_a_write_whose_answer_was_lost_counts_for_as_long_as_it_may_happen(
+    world: World, *, seconds_ago: int, stays: bool
+) -> None:
+    a_note_of_a_lost_answer(world, seconds_ago=seconds_ago)
+
+    settle_written(world.cluster, world.client)
+
+    assert WrittenAllocation.objects.exists() is stays
+
+
+def test_a_lost_write_is_forgotten_once_the_claim_has_another_version(world: World) -> None:
+    a_note_of_a_lost_answer(world, seconds_ago=11)
+    label: JsonObject = {"metadata": {"labels": {"changed": "meanwhile"}}}
+    world.client.merge_patch(RESOURCE_CLAIMS, "train", label, namespace=NAMESPACE)
+
+    settle_written(world.cluster, world.client)
+
+    assert not WrittenAllocation.objects.exists()

@@ -1,0 +1,27 @@
+"""Whose turn it is to allocate in a cluster, as the database has it.
+
+A lease alone is not enough (`dra_console.leases`): a run that was stopped in mid-plan wakes
+up believing in it. So a run takes its turn before it reads its snapshot, and asks again in
+the transaction in which it notes an allocation. Either the note is there before the newer
+run reads, and its devices count as used, or the older run is turned away.
+"""
+
+from django.db import transaction
+
+from dra_console.mirror.models import Cluster
+from dra_console.scheduling.errors import TurnOverError
+from dra_console.scheduling.models import Turn
+
+
+def hold_turn(cluster: Cluster, *, fence: int) -> None:
+    """Take or confirm the turn; within a transaction nobody else can take it until the end.
+
+    Raises:
+        TurnOverError: a lease with a greater fence has taken it.
+
+    """
+    with transaction.atomic():
+        Turn.objects.get_or_create(cluster=cluster)
+        is_ours = Turn.objects.filter(cluster=cluster, fence__lte=fence).update(fence=fence)
+    if not is_ours:
+        raise TurnOverError(f"a newer run has begun; ours has fence {fence}")
