@@ -21,7 +21,7 @@ from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import ClaimState, ResourceClaim
-from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.models import Attempt, Outcome
 from dra_console.scheduling.preview import preview
 
 
@@ -122,16 +122,18 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         freshness = self.freshness()
         claim = self.readable_row(name, namespace=namespace)
         latest = Attempt.objects.latest_of(self.cluster, claim.uid)
-        if latest is not None:
+        is_waiting = claim.allocation is None
+        # Once it has devices, a try that found none is history (`attempts`), not the answer.
+        if latest is not None and (is_waiting or latest.outcome == Outcome.FITS):
             explanation: JsonObject = {**latest.explanation, "asOf": latest.last_at.isoformat()}
-        elif claim.state == ClaimState.PENDING:
+        elif is_waiting:
             now = preview(self.cluster, claim.raw["spec"]).explanation
             explanation = {**now.to_json(), "asOf": None}
         else:
             raise Problem(
                 HTTPStatus.NOT_FOUND,
                 "no-attempt",
-                "This console has tried nothing for this claim: it was allocated elsewhere.",
+                "This console found no devices for this claim: it was allocated elsewhere.",
             )
         visible = rules.visible_namespaces(self.account, self.cluster, self.kind)
         return self.answer(redacted(explanation, namespaces=visible), freshness=freshness)

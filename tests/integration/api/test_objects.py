@@ -326,6 +326,20 @@ def test_a_claim_that_another_scheduler_allocated_has_no_explanation(
     assert answer.json()["type"] == "urn:dra-console:problem:no-attempt"
 
 
+def test_a_try_that_failed_does_not_explain_a_claim_that_was_allocated_since(
+    as_researcher: Client, cluster: Cluster
+) -> None:
+    claim = ResourceClaim.objects.get(name="held")
+    spec: JsonObject = {"devices": {"requests": [a_request(count=5)]}}
+    attempts.record(claim, preview(cluster, spec).explanation, pod_name="", at=NOW)
+
+    answer = as_researcher.get(f"{CLAIMS}team-research/held/explain/")
+    listed = as_researcher.get(f"{CLAIMS}team-research/held/attempts/").json()["items"]
+
+    assert answer.json()["type"] == "urn:dra-console:problem:no-attempt"
+    assert [one["outcome"] for one in listed] == ["does-not-fit"]
+
+
 def test_attempts_are_listed_newest_first(as_researcher: Client, cluster: Cluster) -> None:
     claim = ResourceClaim.objects.get(name="waits")
     for count, hour in ((5, 18), (6, 19)):
