@@ -1,7 +1,7 @@
 """The fields of the request form, between what a browser sends and `TemplateForm`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from dra_console.allocator.model import ALL_DEVICES, EXACT_COUNT
 from dra_console.allocator.quantity import Quantity
@@ -36,29 +36,55 @@ def product_key(product: ProductWish | None) -> str:
     return SEPARATOR.join((product.domain, product.profile, product.product_name))
 
 
-def read_submission(sent: Mapping[str, str], *, choices: Sequence[ClassChoice]) -> Submission:
-    """Read the fields; what cannot be read keeps its default and is named."""
+def read_submission(
+    sent: Mapping[str, str], *, choices: Sequence[ClassChoice], shown: TemplateForm
+) -> Submission:
+    """Read the fields; what cannot be read is as it was shown, and is named.
+
+    `shown` is what the form held before the person changed it: what no class offers can only
+    come from there, and stays while the class does.
+    """
     problems: list[FieldProblem] = []
     class_name = sent.get("device_class_name", "")
     chosen = next((choice for choice in choices if choice.name == class_name), None)
+    is_same_class = class_name == shown.device_class_name
+    memory = sent.get("memory", "").strip()
+    is_same_memory = shown.memory is not None and memory == shown.memory.least
     values = TemplateForm(
         namespace=sent.get("namespace", "").strip(),
         name=sent.get("name", "").strip(),
         device_class_name=class_name,
-        product=_product(sent.get("product", ""), chosen=chosen),
-        memory=_memory(sent.get("memory", "").strip(), chosen=chosen, problems=problems),
+        product=_product(
+            sent.get("product", ""), chosen=chosen, shown=shown.product if is_same_class else None
+        ),
+        memory=shown.memory
+        if is_same_class and is_same_memory
+        else _memory(memory, chosen=chosen, problems=problems),
         allocation_mode=ALL_DEVICES if sent.get("allocation_mode") == ALL_DEVICES else EXACT_COUNT,
         count=_count(sent.get("count", "1").strip(), problems=problems),
         keep_together=sent.get("keep_together", ""),
-        extra_selector=sent.get("extra_selector", "").strip(),
+        extra_selector=sent.get("extra_selector", "").replace("\r\n", "\n").strip(),
     )
-    return Submission(values, tuple(problems))
+    unread = {problem.field: getattr(shown, problem.field) for problem in problems}
+    return Submission(replace(values, **unread), tuple(problems))
 
 
-def _product(key: str, *, chosen: ClassChoice | None) -> ProductWish | None:
+def merged(*, shown: TemplateForm, form: TemplateForm, yaml: TemplateForm) -> TemplateForm:
+    """Let both sides' changes to what was shown hold; where they differ, the form's does."""
+    names = [field.name for field in fields(TemplateForm)]
+    changed = {
+        name: getattr(form, name) for name in names if getattr(form, name) != getattr(shown, name)
+    }
+    return replace(yaml, **changed)
+
+
+def _product(
+    key: str, *, chosen: ClassChoice | None, shown: ProductWish | None
+) -> ProductWish | None:
     """Find the product among those of the class; another class's choice is no choice here."""
     models: Iterable[ProductWish] = (model.product for model in chosen.models) if chosen else ()
-    return next((product for product in models if product_key(product) == key), None)
+    known = [*models, shown] if shown else models
+    return next((product for product in known if product_key(product) == key), None)
 
 
 def _memory(

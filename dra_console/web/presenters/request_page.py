@@ -38,7 +38,7 @@ class Verdict:
 
 def class_options(choices: Iterable[ClassChoice], *, chosen: str) -> tuple[Option, ...]:
     """Offer the classes; one that selects no device can never be met, and says so."""
-    return tuple(
+    options = [
         Option(
             value=choice.name,
             label=choice.name,
@@ -47,7 +47,10 @@ def class_options(choices: Iterable[ClassChoice], *, chosen: str) -> tuple[Optio
             is_disabled=choice.total == 0 and choice.name != chosen,
         )
         for choice in choices
-    )
+    ]
+    if chosen and not any(option.is_chosen for option in options):
+        options.append(Option(chosen, chosen, "no such class", is_chosen=True))
+    return tuple(options)
 
 
 def model_options(choices: Sequence[ClassChoice], *, values: TemplateForm) -> tuple[Option, ...]:
@@ -72,6 +75,9 @@ def model_options(choices: Sequence[ClassChoice], *, values: TemplateForm) -> tu
         )
         for model in own
     ]
+    if values.product is not None and not any(option.is_chosen for option in options):
+        label = " · ".join(filter(None, (values.product.product_name, values.product.profile)))
+        options.append(Option(chosen_key, label, "no such device", is_chosen=True))
     offered = {option.value for option in options}
     others = {
         product_key(model.product): model

@@ -24,7 +24,7 @@ from dra_console.provisioning.snippet import curl_command
 from dra_console.provisioning.yaml_text import dump_yaml, parse_yaml
 from dra_console.scheduling.preview import preview
 from dra_console.web.cluster_page import on_cluster, person_of
-from dra_console.web.forms.request_form import FieldProblem, read_submission
+from dra_console.web.forms.request_form import FieldProblem, merged, read_submission
 from dra_console.web.presenters.request_page import (
     Verdict,
     class_options,
@@ -50,6 +50,8 @@ class _Draft:
     not_shown: tuple[str, ...] = ()
     problems: tuple[FieldProblem, ...] = ()
     yaml_error: str = ""
+    shown_yaml: str = ""
+    """The template that form and YAML agreed on last, for telling what either side changed."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -92,35 +94,46 @@ def _fresh_draft(
         namespace=next(iter(namespaces), ""),
     )
     template = write_form(values)
-    return _Draft(values, template, dump_yaml(template))
+    yaml = dump_yaml(template)
+    return _Draft(values, template, yaml, shown_yaml=yaml)
 
 
 def _draft_of(request: HttpRequest, choices: tuple[ClassChoice, ...]) -> _Draft:
-    """Let the side that was not changed follow the one that was."""
+    """Bring form and YAML together again, whichever of them was changed."""
     text = request.POST.get("yaml", "").replace("\r\n", "\n")
-    if request.POST.get("changed") == "yaml":
-        return _from_yaml(request, text, choices)
-    submission = read_submission(request.POST, choices=choices)
+    shown_yaml = request.POST.get("shown_yaml", "").replace("\r\n", "\n")
+    shown = _values_in(shown_yaml)
+    submission = read_submission(request.POST, choices=choices, shown=shown)
+    is_yaml_changed = request.POST.get("changed") == "yaml"
     try:
-        base = parse_yaml(text).obj if text.strip() else None
-        template = write_form(submission.values, base=base)
+        base = parse_yaml(text).obj if text.strip() or is_yaml_changed else None
+        written = read_form(base).values if base is not None else shown
+        values = merged(shown=shown, form=submission.values, yaml=written)
+        template = write_form(values, base=base)
+        not_shown = read_form(template).not_shown
     except (ManifestError, AllocatorError) as error:
-        message = f"{error}. The form does not overwrite YAML that it cannot read."
-        return _Draft(submission.values, None, text, yaml_error=message)
-    shown = read_form(template)
-    return _Draft(
-        submission.values, template, dump_yaml(template), shown.not_shown, submission.problems
-    )
+        message = str(error)
+        if not is_yaml_changed:
+            message = f"{error}. The form does not overwrite YAML that it cannot read."
+        return _Draft(
+            submission.values,
+            None,
+            text,
+            problems=submission.problems,
+            yaml_error=message,
+            shown_yaml=shown_yaml,
+        )
+    # What somebody wrote stays as they wrote it, comments too, until the form changes it.
+    yaml = text if base is not None and values == written else dump_yaml(template)
+    return _Draft(values, template, yaml, not_shown, submission.problems, shown_yaml=yaml)
 
 
-def _from_yaml(request: HttpRequest, text: str, choices: tuple[ClassChoice, ...]) -> _Draft:
+def _values_in(yaml: str) -> TemplateForm:
+    """Read what the form showed of a template; nothing of one that cannot be read."""
     try:
-        template = parse_yaml(text).obj
-        shown = read_form(template)
-    except (ManifestError, AllocatorError) as error:
-        values = read_submission(request.POST, choices=choices).values
-        return _Draft(values, None, text, yaml_error=str(error))
-    return _Draft(shown.values, template, text, shown.not_shown)
+        return read_form(parse_yaml(yaml).obj).values
+    except (ManifestError, AllocatorError):
+        return TemplateForm()
 
 
 def _create(
@@ -156,7 +169,7 @@ def _context(  # noqa: PLR0913 - what one page draws
     can_be_tried = draft.template is not None and not errors
     return {
         "values": values,
-        "memory": values.memory.least if values.memory else request.POST.get("memory", ""),
+        "memory": _memory_text(request, draft),
         "presets": offered,
         "preset": request.GET.get("preset", ""),
         "class_options": class_options(choices, chosen=values.device_class_name),
@@ -164,6 +177,7 @@ def _context(  # noqa: PLR0913 - what one page draws
         "together_options": together_options(chosen, chosen=values.keep_together),
         "chosen_class": chosen,
         "yaml": draft.yaml,
+        "shown_yaml": draft.shown_yaml,
         "yaml_error": draft.yaml_error,
         "not_shown": draft.not_shown,
         "errors": errors,
@@ -174,6 +188,13 @@ def _context(  # noqa: PLR0913 - what one page draws
         else "",
         "focused": request.POST.get("focused", ""),
     }
+
+
+def _memory_text(request: HttpRequest, draft: _Draft) -> str:
+    """Give back what was typed where it cannot be read."""
+    if any(problem.field == "memory" for problem in draft.problems):
+        return request.POST.get("memory", "")
+    return draft.values.memory.least if draft.values.memory else ""
 
 
 def _verdict(cluster: Cluster, template: JsonObject | None) -> Verdict | None:
