@@ -4,7 +4,7 @@ Reads what an Attempt stores (`allocator.explain.Explanation.to_json`). The read
 are applied here: a claim of a namespace that they may not see is `another namespace`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -121,6 +121,9 @@ class ShownExplanation:
     funnel: tuple[FunnelStep, ...]
     sum_in_words: str
     nodes: tuple[NodeVerdict, ...]
+    verdicts: tuple[VerdictTile, ...]
+    """Every device once, those of folded nodes too."""
+
     advice: tuple[Advice, ...]
     selected: VerdictTile | None
     steps: int
@@ -128,8 +131,11 @@ class ShownExplanation:
 
 def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) -> ShownExplanation:
     """Draw a stored explanation; `selected` is the `driver/pool/device` to show in full."""
-    nodes = _nodes(stored["nodes"], reader=reader, selected=selected)
-    tiles = (tile for node in nodes for tile in node.tiles)
+    verdicts = tuple(
+        _tile(device, reader=reader, selected=selected)
+        for node in stored["nodes"]
+        for device in node["devices"]
+    )
     return ShownExplanation(
         outcome=stored["outcome"],
         tone={"fits": "ok", "broken": "sick"}.get(stored["outcome"], "warn"),
@@ -137,9 +143,10 @@ def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) 
         detail=stored["detail"],
         funnel=_funnel(stored["funnel"]),
         sum_in_words=_sum_in_words(stored["funnel"]),
-        nodes=nodes,
+        nodes=_nodes(stored["nodes"], reader=reader, selected=selected),
+        verdicts=verdicts,
         advice=tuple(_advice(entry, reader=reader) for entry in stored["suggestions"]),
-        selected=next((tile for tile in tiles if tile.is_selected), None),
+        selected=next((tile for tile in verdicts if tile.is_selected), None),
         steps=stored["steps"],
     )
 
@@ -249,7 +256,7 @@ def _tile(device: Mapping[str, Any], *, reader: Reader, selected: str) -> Verdic
     headline = word
     if holder is not None:
         is_seen = reader.sees(holder["namespace"])
-        headline = holder["namespace"] if is_seen else HIDDEN
+        headline = holder["namespace"] if is_seen else "other team"
         if not is_seen:
             evidence = f"taken by {HIDDEN}"
         if reader.owns(holder["namespace"]):
@@ -264,8 +271,3 @@ def _tile(device: Mapping[str, Any], *, reader: Reader, selected: str) -> Verdic
         evidence=evidence,
         is_selected=key == selected,
     )
-
-
-def tiles_of(nodes: Iterable[NodeVerdict]) -> list[VerdictTile]:
-    """List all drawn tiles, for the table twin."""
-    return [tile for node in nodes for tile in node.tiles]

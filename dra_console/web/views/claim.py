@@ -29,7 +29,7 @@ from dra_console.web.claim_listing import visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
 from dra_console.web.presenters.claim_table import sign_of
-from dra_console.web.presenters.explanation import explanation_of, tiles_of
+from dra_console.web.presenters.explanation import explanation_of
 from dra_console.web.presenters.live_state import read_live_state
 from dra_console.web.presenters.reader import Reader, reader_of
 from dra_console.web.presenters.tiles import Tile, tile_of
@@ -88,7 +88,6 @@ def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str
         "wants": wants_of(found.raw.get("spec")),
         "newest": newest,
         "explanation": shown,
-        "verdicts": tiles_of(shown.nodes) if shown else [],
         "attempts": attempts,
         "tiles": _tiles(found, reader=reader),
         "prepared": prepared,
