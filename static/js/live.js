@@ -13,7 +13,8 @@
  *   data-topics="devices.1 telemetry.1.gpu-01"   on any elements: the topics this page needs. Elements may come and go
  *                                                with htmx swaps; topics follow them.
  *   data-refresh-on="devices.1 claims.1"         on htmx elements with hx-trigger="refresh": when one of the topics
- *                                                changes (and after each reconnect) they get the event "refresh".
+ *                                                changes (and after each reconnect) they get the event "refresh";
+ *                                                later, while somebody has something in there in hand.
  * Written by live.js:
  *   <html data-live="connecting|live|offline">   state of the socket; server renders data-live="offline" (true without
  *                                                scripts), so style the three states by this attribute.
@@ -49,6 +50,8 @@ const LONGEST_RETRY_MS = 15_000;
 /** The server says something at least every 15 s; after this silence the line is dead, whatever TCP believes. */
 const SILENCE_MS = 40_000;
 const REFRESH_DEBOUNCE_MS = 150;
+/** How often a refresh looks whether the person has let go of what it would replace. */
+const REFRESH_RETRY_MS = 500;
 const CLOSED_SIGNED_OUT = 4401;
 
 /** Topics named anywhere on the page, as a Set. */
@@ -65,6 +68,22 @@ function showState(state, label = state) {
   }
 }
 
+/** Where the pointer is held down, as in the middle of a click; null while it is not. */
+let pressed = null;
+document.addEventListener("pointerdown", ({ target }) => { pressed = target; }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  document.addEventListener(end, () => { pressed = null; }, true);
+}
+
+/** Whether somebody is in the middle of something there: a click, a marked text, an open menu, a field. */
+function isInHand(element) {
+  const selection = document.getSelection();
+  const isMarked = selection !== null && !selection.isCollapsed && selection.containsNode(element, true);
+  return isMarked
+    || element.contains(pressed)
+    || element.querySelector("details[data-menu][open], :is(input, select, textarea):focus") !== null;
+}
+
 class RefreshQueue {
   #due = new Set();
   #timer = null;
@@ -77,11 +96,16 @@ class RefreshQueue {
   }
 
   #run() {
-    const due = [...this.#due].filter((element) => element.isConnected);
-    this.#due.clear();
     this.#timer = null;
+    const due = [...this.#due].filter((element) => element.isConnected);
+    this.#due = new Set(due.filter(isInHand));
     for (const element of due) {
-      window.htmx?.trigger(element, "refresh");
+      if (!this.#due.has(element)) {
+        window.htmx?.trigger(element, "refresh");
+      }
+    }
+    if (this.#due.size > 0) {
+      this.#timer = setTimeout(() => this.#run(), REFRESH_RETRY_MS);
     }
   }
 }
