@@ -6,7 +6,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from dra_console.mirror.models import Cluster
 from tests.builders.mirrored import mirror
-from tests.builders.objects import a_device, a_node, a_result, a_slice, an_allocated_claim
+from tests.builders.objects import (
+    a_device,
+    a_node,
+    a_pod,
+    a_result,
+    a_slice,
+    an_allocated_claim,
+)
 from tests.integration.served_cluster import ServedCluster
 
 PAGES = [
@@ -193,3 +200,13 @@ def test_page_asks_the_database_as_often_for_many_devices_as_for_few(
 
     with django_assert_max_num_queries(len(few.captured_queries)):
         as_admin.get(address)
+
+
+def test_pod_page_names_each_column_of_its_claims(cluster: Cluster, as_admin: Client) -> None:
+    mirror(cluster, a_pod("trains", namespace="team-research", claim="held"))
+
+    text = as_admin.get("/pods/team-research/trains/").content.decode()
+
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', text, re.DOTALL)
+    assert [head for head in heads if not head.strip()] == []
+    assert {"Claim", "State", "Node", "Age"} <= {head.strip() for head in heads}
