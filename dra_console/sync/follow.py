@@ -93,10 +93,10 @@ def list_all(window: Window, *, client: Client) -> None:
     listed: set[ObjectKey] = set()
     page: Listed | None = None
     for following in client.pages(window.kind):
-        is_same = window.confirm_cluster(client)
+        if not window.confirm_cluster(client):
+            # Which of the two sent this page, and so its version, nobody can tell.
+            raise NotOurTurnError("another cluster answers since the list began")
         if page is not None:
-            if not is_same:
-                raise NotOurTurnError("another cluster answered in the middle of a list")
             with window.writing():
                 _apply_page(window, page)
         page = following
