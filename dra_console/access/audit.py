@@ -22,6 +22,9 @@ REDACTED = "(not recorded)"
 _NOISE = frozenset({"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"})
 """Members of `metadata` that the server sets on each write and nobody asked for."""
 
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation in which kubectl repeats the whole object as text, opaque parameters included."""
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
@@ -132,7 +135,7 @@ def _cleaned(value: Json) -> Json:
         return value
     cleaned: JsonObject = {}
     for key, member in value.items():
-        if key == "parameters" and "driver" in value:
+        if key == _APPLIED or (key == "parameters" and "driver" in value):
             cleaned[key] = REDACTED
         elif key == "metadata" and isinstance(member, dict):
             cleaned[key] = {

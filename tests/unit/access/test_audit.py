@@ -102,6 +102,16 @@ def test_what_the_server_sets_on_each_write_is_no_difference() -> None:
     assert difference(before, after) == []
 
 
+def test_opaque_parameters_that_kubectl_repeats_in_an_annotation_are_never_recorded() -> None:
+    applied = '{"parameters": {"token": "hunter2"}}'
+    annotations: JsonObject = {"kubectl.kubernetes.io/last-applied-configuration": applied}
+    claim: JsonObject = {"metadata": {"name": "train", "annotations": annotations}}
+
+    [change] = difference(None, claim)
+
+    assert "hunter2" not in str(change)
+
+
 def test_opaque_parameters_are_never_recorded() -> None:
     opaque: JsonObject = {"driver": "gpu.nvidia.com", "parameters": {"token": "hunter2"}}
     claim: JsonObject = {"spec": {"devices": {"config": [{"opaque": opaque}]}}}
