@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from dra_console.demo.layout import Say
@@ -46,7 +46,6 @@ class Child:
     started_at: float = 0.0
     pause_seconds: float = FIRST_PAUSE_SECONDS
     start_again_at: float | None = None
-    starts: int = field(default=0)
 
     def start(self) -> None:
         """Start the process; its output is appended to the log."""
@@ -62,7 +61,6 @@ class Child:
             )
         self.started_at = time.monotonic()
         self.start_again_at = None
-        self.starts += 1
 
 
 class Supervisor:
