@@ -224,6 +224,16 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 10},
     },
+    "forget old history": {
+        "task": "dra_console.sync.tasks.forget_history",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "forget ended sessions": {
+        "task": "dra_console.access.tasks.forget_ended_sessions",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "record held and used devices": {
         "task": "dra_console.telemetry.tasks.record_held_and_used_devices",
         "schedule": 15.0,

@@ -21,6 +21,7 @@ from dra_console.leases import is_held, lease
 from dra_console.mirror.models import Cluster, Cursor
 from dra_console.sync.follow import Ended, follow
 from dra_console.sync.mirrored import MIRRORED
+from dra_console.sync.retention import forget_old_changes
 from dra_console.sync.window import Window
 
 WINDOW_SECONDS: Final = 240
@@ -85,6 +86,12 @@ def follow_kind(cluster_id: int, plural: str) -> None:
         )
     if ended is Ended.OVER:
         follow_kind.apply_async((cluster_id, plural), expires=EXPIRES_SECONDS)
+
+
+@shared_task
+def forget_history() -> None:
+    """Delete old history; done twice at once it does no harm."""
+    forget_old_changes(now=timezone.now())
 
 
 def lease_name(cluster_id: int, plural: str) -> str:
