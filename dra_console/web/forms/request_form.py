@@ -105,7 +105,11 @@ def _memory(
 
 def _count(text: str, *, problems: list[FieldProblem]) -> int:
     try:
-        return int(text)
+        count = int(text)
     except ValueError:
         problems.append(FieldProblem("count", f"expected a number of devices, got {text!r}"))
         return 1
+    if count < 1:
+        # In YAML 0 means the default, 1; who types it here means something else.
+        problems.append(FieldProblem("count", f"expected at least 1 device, got {count}"))
+    return count

@@ -108,7 +108,9 @@ def _draft_of(request: HttpRequest, choices: tuple[ClassChoice, ...]) -> _Draft:
     try:
         base = parse_yaml(text).obj if text.strip() or is_yaml_changed else None
         written = read_form(base).values if base is not None else shown
-        values = merged(shown=shown, form=submission.values, yaml=written)
+        # Whoever edits the YAML looks at it: it is not to change under their hands.
+        form = shown if is_yaml_changed else submission.values
+        values = merged(shown=shown, form=form, yaml=written)
         template = write_form(values, base=base)
         not_shown = read_form(template).not_shown
     except (ManifestError, AllocatorError) as error:
@@ -125,7 +127,8 @@ def _draft_of(request: HttpRequest, choices: tuple[ClassChoice, ...]) -> _Draft:
         )
     # What somebody wrote stays as they wrote it, comments too, until the form changes it.
     yaml = text if base is not None and values == written else dump_yaml(template)
-    return _Draft(values, template, yaml, not_shown, submission.problems, shown_yaml=yaml)
+    problems = () if is_yaml_changed else submission.problems
+    return _Draft(values, template, yaml, not_shown, problems, shown_yaml=yaml)
 
 
 def _values_in(yaml: str) -> TemplateForm:

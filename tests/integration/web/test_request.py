@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 from django.test import Client
 
+from dra_console.allocator.decode import decode_template
 from dra_console.kube.kinds import NAMESPACES, RESOURCE_CLAIM_TEMPLATES
 from tests.builders.objects import a_namespace, unborn
 from tests.integration.served_cluster import ServedCluster
@@ -69,7 +70,7 @@ def test_yaml_that_is_edited_just_before_create_is_what_is_created(
     as_researcher.post("/request/", {**sent, "act": "create"})
 
     made = served.client.list(RESOURCE_CLAIM_TEMPLATES, namespace="team-research").items
-    assert [one["metadata"]["name"] for one in made] == ["by-hand"]
+    assert [decode_template(one).name for one in made] == ["by-hand"]
 
 
 def test_form_and_yaml_that_change_at_once_both_hold(as_researcher: Client) -> None:
@@ -121,17 +122,29 @@ def test_comment_stays_while_the_form_does_not_change_the_template(as_researcher
     assert edited["yaml"].strip() == yaml.strip()
 
 
-def test_yaml_that_cannot_be_read_is_kept_and_what_was_agreed_on_before_too(
+def test_yaml_that_cannot_be_read_is_kept_and_counts_again_once_repaired(
     as_researcher: Client,
 ) -> None:
     sent = opened(as_researcher)
     broken = answered(as_researcher, {**sent, "yaml": "spec: ["}, "yaml")
+    ignored = answered(as_researcher, {**broken, "count": "2"}, "form")
 
-    answer = answered(as_researcher, {**broken, "yaml": sent["yaml"], "count": "2"}, "yaml")
+    repaired = answered(as_researcher, {**ignored, "yaml": sent["yaml"]}, "yaml")
 
-    assert broken["yaml"] == "spec: ["
-    assert broken["shown_yaml"] == sent["yaml"]
-    assert "count: 2" in answer["yaml"]
+    assert (broken["yaml"], ignored["yaml"]) == ("spec: [", "spec: [")
+    assert (repaired["yaml"], repaired["count"]) == (sent["yaml"], "1")
+
+
+@pytest.mark.parametrize("count", ["", "0", "-1", "two"])
+def test_count_that_is_no_number_of_devices_is_refused_at_its_field(
+    as_researcher: Client, count: str
+) -> None:
+    sent = opened(as_researcher)
+
+    response = as_researcher.post("/request/", {**sent, "count": count, "act": "create"})
+
+    assert response.status_code == 200
+    assert "field-error" in response.content.decode()
 
 
 def test_memory_that_cannot_be_read_stays_in_its_field_with_the_reason(
