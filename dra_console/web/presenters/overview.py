@@ -131,7 +131,7 @@ def chart_of(history: Sequence[HeldAndUsed], *, total: int, now: datetime) -> Ch
     start = now - window
     highest = max(total, *(point.held_devices for point in points))
     held = [Point(point.at, point.held_devices) for point in points]
-    used = [Point(point.at, point.used_devices) for point in points]
+    used = [Point(point.at, _known_use(point)) for point in points]
     newest = points[-1]
     return Chart(
         width_seconds=round(window.total_seconds()),
@@ -149,7 +149,15 @@ def chart_of(history: Sequence[HeldAndUsed], *, total: int, now: datetime) -> Ch
     )
 
 
+def _known_use(point: HeldAndUsed) -> float | None:
+    """Tell how much was used; None where nothing is known of any held device."""
+    is_unknown = 0 < point.held_devices <= point.unknown_devices
+    return None if is_unknown else point.used_devices
+
+
 def _used_in_words(point: HeldAndUsed) -> str:
+    if _known_use(point) is None:
+        return "?"
     return f"{'≥ ' if point.unknown_devices else ''}{point.used_devices:.1f}"
 
 

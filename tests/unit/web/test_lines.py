@@ -71,6 +71,16 @@ def test_chart_says_in_words_what_it_draws_and_marks_lower_bounds() -> None:
     assert chart.highest == 8
 
 
+def test_chart_has_a_gap_and_no_zero_where_no_held_device_is_known() -> None:
+    points = [a_point(45, 4, 2.0), a_point(30, 4, 2.0), a_point(15, 4, 0.0, unknown=4)]
+
+    chart = chart_of(points, total=8, now=NOW)
+
+    assert chart is not None
+    assert chart.summary.startswith("4 devices held and ? used now")
+    assert "100.0" not in chart.used_path
+
+
 def test_chart_grows_with_what_is_known_up_to_an_hour() -> None:
     young = chart_of([a_point(600, 4, 2.0), a_point(15, 6, 3.0)], total=8, now=NOW)
     old = chart_of([a_point(3599, 4, 2.0), a_point(15, 6, 3.0)], total=8, now=NOW)
