@@ -61,6 +61,7 @@ function showDevice(tile, readings, { isStale, sampleSecondsAgo }) {
 }
 
 function showAgent(element, seenSecondsAgo, isStale) {
+  const before = element.dataset.state;
   if (seenSecondsAgo === null) {
     element.dataset.state = "none";
     element.textContent = "no agent";
@@ -68,14 +69,22 @@ function showAgent(element, seenSecondsAgo, isStale) {
     element.dataset.state = isStale ? "stale" : "live";
     element.textContent = `${isStale ? "stale" : "agent"} ${asAge(seenSecondsAgo)}`;
   }
+  if (before && before !== element.dataset.state) {
+    element.dispatchEvent(new CustomEvent("agentchange", { bubbles: true }));
+  }
 }
 
 /** Shows a frame that arrived so many seconds ago: without newer ones it grows old here, too. */
 function showFrame(frame, silentSeconds) {
+  const seen = frame.agent_seen_seconds_ago === null ? null : frame.agent_seen_seconds_ago + silentSeconds;
+  const isAgentStale = seen > STALE_AFTER_SECONDS;
   const prefix = `${frame.driver}/${frame.pool}/`;
   for (const tile of document.querySelectorAll(`[data-device-key^="${CSS.escape(prefix)}"]`)) {
     const readings = frame.devices[tile.dataset.deviceKey.slice(prefix.length)];
-    if (readings) {
+    if (!readings) {
+      // Never reported; whether it ever will be is not known while the agent is silent.
+      tile.dataset.stale = isAgentStale || tile.dataset.stale === "true";
+    } else {
       showDevice(tile, readings, {
         isStale: readings.stale || silentSeconds > STALE_AFTER_SECONDS,
         sampleSecondsAgo: frame.sample_seconds_ago + silentSeconds,
@@ -83,9 +92,8 @@ function showFrame(frame, silentSeconds) {
     }
   }
   const node = frame.topic.split(".").slice(2).join(".");
-  const seen = frame.agent_seen_seconds_ago === null ? null : frame.agent_seen_seconds_ago + silentSeconds;
   for (const element of document.querySelectorAll(`[data-agent-of="${CSS.escape(node)}"]`)) {
-    showAgent(element, seen, seen > STALE_AFTER_SECONDS);
+    showAgent(element, seen, isAgentStale);
   }
 }
 

@@ -20,6 +20,8 @@
  *                                                scripts), so style the three states by this attribute.
  *   [data-live-label]                            its text: "live", "connecting", "offline", "signed out".
  *   document event "topic:<topic>"               CustomEvent, detail = the message ({topic, changed} or a telemetry frame).
+ *   event "agentchange" on [data-agent-of]       by device-readings.js, when its data-state becomes another: what the server
+ *                                                counted around it, as in "used 3.8", is refreshed.
  *   document event "readings"                    CustomEvent for every telemetry frame, whatever its topic:
  *     {topic, seq, driver, pool, source, agent_seen_seconds_ago, sample_seconds_ago, devices: {"gpu-0": {utilisation_percent,
  *      memory_used_bytes, memory_total_bytes, power_milliwatts, temperature_celsius, sm_clock_megahertz, stale}}};
@@ -131,6 +133,14 @@ class LiveSocket {
     this.#socket.addEventListener("close", (event) => this.#closed(event));
   }
 
+  /** Refreshes what the element stands in. */
+  refreshAround(element) {
+    const holder = element.closest("[data-refresh-on]");
+    if (holder) {
+      this.#refreshes.add([holder]);
+    }
+  }
+
   /** Ends the line for good, as when the page is left. */
   stop() {
     clearTimeout(this.#retryTimer);
@@ -218,5 +228,6 @@ class LiveSocket {
 const live = new LiveSocket();
 live.open();
 document.addEventListener("htmx:afterSettle", () => live.follow(topicsOnPage()));
+document.addEventListener("agentchange", ({ target }) => live.refreshAround(target));
 window.addEventListener("pagehide", () => live.stop());
 window.addEventListener("pageshow", (event) => event.persisted && live.open());

@@ -16,6 +16,7 @@ MARKUP = """
   <svg viewBox="0 0 100 4"><rect data-reading="utilisation_percent" height="4"></rect></svg>
   <small data-stale-label hidden></small>
 </div>
+<p data-device-key="gpu.nvidia.com/gpu-01/new" data-stale="false"></p>
 <b data-agent-of="gpu-01"></b>
 <utilisation-line data-device-key="gpu.nvidia.com/gpu-01/gpu-0" data-window-seconds="900">
   <svg viewBox="0 0 900 100"><path data-line d=""></path></svg>
@@ -29,6 +30,7 @@ TELL = """([percent, seen, stale]) => document.dispatchEvent(new CustomEvent("re
     sm_clock_megahertz: null, stale } },
 } }))"""
 TILE = "[data-device-key]:not(utilisation-line)"
+UNREPORTED = "p[data-device-key]"
 
 
 @pytest.fixture
@@ -73,6 +75,15 @@ def test_stale_reading_keeps_its_last_value_and_says_how_old_it_is(page: Page) -
     assert page.get_attribute(TILE, "data-stale") == "true"
     assert page.text_content("small") == "stale, last seen 41 s ago"
     assert page.text_content("b") == "stale 41 s"
+
+
+def test_device_that_was_never_reported_is_unknown_while_its_agent_is_silent(page: Page) -> None:
+    tell(page, 97)
+    assert page.get_attribute(UNREPORTED, "data-stale") == "false"
+
+    tell(page, 97, seen=41, stale=True)
+
+    assert page.get_attribute(UNREPORTED, "data-stale") == "true"
 
 
 def test_readings_grow_stale_when_the_socket_is_silent(page: Page) -> None:
