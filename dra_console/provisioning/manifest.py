@@ -98,6 +98,13 @@ def read_form(template: JsonObject) -> ShownTemplate:
     return ShownTemplate(values, not_shown)
 
 
+def as_submitted(template: JsonObject) -> JsonObject:
+    """Take off what the API server gave a template, so that it can be created elsewhere."""
+    metadata = Fields.at("metadata", template.get("metadata", {})).raw
+    kept: JsonObject = {key: value for key, value in metadata.items() if key not in SERVER_SET}
+    return {**template, "metadata": kept}
+
+
 def selectors_of(template: JsonObject) -> Selectors:
     """Tell which selector of the form's request means what to the form.
 

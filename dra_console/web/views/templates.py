@@ -14,6 +14,7 @@ from dra_console.access import rules
 from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
 from dra_console.mirror.models import Cluster, ResourceClaimTemplate
 from dra_console.provisioning import snippet, submit
+from dra_console.provisioning.manifest import as_submitted
 from dra_console.web.claim_listing import rows_of, visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.presenters.reader import reader_of
@@ -62,8 +63,10 @@ def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
         "rows": rows_of(cluster, claims),
         "columns": {},
         "yaml": as_yaml(found.raw),
-        "pod_snippet": snippet.pod_yaml(namespace, name),
         "kubectl_command": snippet.kubectl_command(namespace, name),
+        "curl_command": snippet.curl_command(
+            as_submitted(found.raw), console_url=request.build_absolute_uri("/")
+        ),
         "claims_topic": events.claims_topic(cluster.pk),
     }
     is_part = "HX-Request" in request.headers

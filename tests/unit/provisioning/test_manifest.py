@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import ALL_DEVICES, EXACT_COUNT, Json, JsonObject
-from dra_console.provisioning.manifest import TemplateForm, read_form, write_form
+from dra_console.provisioning.manifest import TemplateForm, as_submitted, read_form, write_form
 from dra_console.provisioning.wishes import MemoryWish, ProductWish
 from tests.builders.objects import a_template
 
@@ -123,6 +123,23 @@ def value_at(value: Json, path: str) -> Json:
     for step in re.findall(r"[^.\[\]]+", path):
         value = value[int(step) if isinstance(value, list) else step]  # type: ignore[index]  # path fits
     return value
+
+
+def test_what_the_server_set_is_taken_off_and_nothing_else() -> None:
+    template = a_template("train", namespace="team-research")
+    metadata = template["metadata"]
+    assert isinstance(metadata, dict)
+    metadata |= {"labels": {"a": "b"}, "uid": "1", "resourceVersion": "7"}
+
+    submitted = as_submitted(template)
+
+    assert submitted["metadata"] == {
+        "name": "train",
+        "namespace": "team-research",
+        "labels": {"a": "b"},
+    }
+    assert submitted["spec"] == template["spec"]
+    assert metadata["uid"] == "1"
 
 
 def test_prioritized_list_is_not_the_form_s_to_change() -> None:
