@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import structlog
 from django.utils import timezone
 
+from dra_console.allocator.api_json import object_of
 from dra_console.allocator.decode import decode_claim
 from dra_console.allocator.errors import AllocatorError
 from dra_console.allocator.explain import NOBODY_LEFT_OUT, explain
@@ -21,6 +22,7 @@ from dra_console.allocator.model import Node as AllocatorNode
 from dra_console.allocator.model import Snapshot
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError
+from dra_console.kube.kinds import PODS
 from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
@@ -214,16 +216,26 @@ def _explain(
 
 
 def _release_in_the_way(state: _Run, waiting: WaitingPod, unavailable: set[str]) -> None:
-    """Free one allocated claim that keeps its own pod from every node (PostFilter)."""
+    """Free one allocated claim that keeps its own pod from every node (PostFilter).
+
+    The mirror may not show yet that the pod was bound, and it may use the claim's devices by
+    now: so the API server is asked first.
+    """
     for claim in waiting.claims:
         users = {entry.get("uid") for entry in claim.reserved_for}
         if claim.uid in unavailable and users <= {waiting.pod.uid}:
             try:
-                if deallocate(state.client, claim.raw):
+                if _is_unbound(state.client, waiting.pod) and deallocate(state.client, claim.raw):
                     log.info("claim deallocated for its own pod", claim=str(claim))
             except ApiError as error:
                 log.warning("claim not deallocated", claim=str(claim), error=str(error))
             return
+
+
+def _is_unbound(client: Client, pod: Pod) -> bool:
+    live = client.get(PODS, pod.name, namespace=pod.namespace)
+    is_same = object_of(live.get("metadata")).get("uid") == pod.uid
+    return is_same and not object_of(live.get("spec")).get("nodeName")
 
 
 def _held_devices(snapshot: Snapshot) -> Counter[str]:

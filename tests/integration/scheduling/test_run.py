@@ -320,6 +320,41 @@ def test_a_pod_whose_other_claim_is_held_elsewhere_is_not_said_to_fit(world: Wor
     assert attempt.outcome == "does-not-fit"
 
 
+def a_pod_with_a_claim_on_a_cordoned_node(world: World) -> JsonObject:
+    """Mirror a pod whose claim is allocated on gpu-02, which is cordoned."""
+    world.create(a_node("gpu-02"))
+    world.client.merge_patch(NODES, "gpu-02", {"spec": {"unschedulable": True}})
+    claim: Any = world.create(a_claim("train"))
+    pod = world.create(a_pod("train", claim="train"))
+    metadata: Any = pod["metadata"]
+    claim["status"] = {
+        "allocation": an_allocation(a_result(pool="gpu-02"), node="gpu-02"),
+        "reservedFor": [{"resource": "pods", "name": "train", "uid": metadata["uid"]}],
+    }
+    world.client.replace(RESOURCE_CLAIMS, claim, subresource="status")
+    world.mirror()
+    return pod
+
+
+def test_a_claim_that_keeps_its_own_pod_from_every_node_is_freed(world: World) -> None:
+    a_pod_with_a_claim_on_a_cordoned_node(world)
+
+    world.run()
+    world.mirror()
+
+    assert "allocation" not in world.claim("train").get("status", {})
+    assert world.run() == 1
+
+
+def test_a_claim_of_a_pod_that_is_bound_but_not_yet_shown_so_is_not_freed(world: World) -> None:
+    pod: Any = a_pod_with_a_claim_on_a_cordoned_node(world)
+    world.client.bind_pod(NAMESPACE, "train", node_name="gpu-02", uid=pod["metadata"]["uid"])
+
+    world.run()
+
+    assert world.claim("train")["status"]["allocation"]
+
+
 def a_note_of_a_lost_answer(world: World, *, seconds_ago: int) -> WrittenAllocation:
     """Note an allocation of gpu-0 that the API server does not have."""
     claim: Any = world.create(a_claim("train"))
