@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from django.urls import reverse
 
@@ -84,16 +85,21 @@ def timeline_of(
         Happening(one.prepared_at, "prepared", f"{one.device} on {one.node_name}")
         for one in prepared
     ]
+    newest_first = sorted(attempts, key=lambda attempt: attempt.last_at, reverse=True)
     happenings += [
-        Happening(attempt.last_at, "tried", _attempt_in_words(attempt)) for attempt in attempts
+        _tries(list(alike)) for _, alike in groupby(newest_first, key=lambda one: one.headline)
     ]
     return tuple(sorted(happenings, key=lambda one: one.at, reverse=True))
 
 
-def _attempt_in_words(attempt: Attempt) -> str:
-    if not attempt.repeats:
-        return attempt.headline
-    return f"{attempt.headline} ({attempt.repeats} more tries said the same)"
+def _tries(alike: Sequence[Attempt]) -> Happening:
+    """Tell of attempts in a row that said the same, newest first."""
+    newest = alike[0]
+    repeats = len(alike) - 1 + sum(attempt.repeats for attempt in alike)
+    words = newest.headline
+    if repeats:
+        words += f" ({repeats} more {'try' if repeats == 1 else 'tries'} said the same)"
+    return Happening(newest.last_at, "tried", words)
 
 
 def _change(claim: ResourceClaim, change: ObjectChange) -> Happening:
