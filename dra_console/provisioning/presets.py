@@ -43,11 +43,11 @@ def presets(choices: Iterable[ClassChoice]) -> tuple[Preset, ...]:
     whole = [offer for offer in offers if not offer.model.product.profile]
     found = []
     if whole:
-        found.append(_train(max(whole, key=_memory)))
+        found.append(_train(max(whole, key=_size)))
     if offers:
-        found.append(_notebook(min(offers, key=_memory)))
+        found.append(_notebook(min(offers, key=_size)))
     if whole:
-        found.append(_serve(min(whole, key=_memory)))
+        found.append(_serve(min(whole, key=_size)))
     return tuple(found)
 
 
@@ -76,8 +76,10 @@ def _best_offers(choices: Iterable[ClassChoice]) -> Iterator[_Offer]:
         yield min(offers, key=lambda offer: (-offer.model.total, offer.of_class.total))
 
 
-def _memory(offer: _Offer) -> tuple[Quantity, str]:
-    return offer.model.memory or NO_MEMORY, offer.model.product.product_name
+def _size(offer: _Offer) -> tuple[Quantity, str, str]:
+    """Order by memory; of equal partitions the plain one comes before `+me`, with more in it."""
+    product = offer.model.product
+    return offer.model.memory or NO_MEMORY, product.product_name, product.profile
 
 
 def _train(offer: _Offer) -> Preset:
