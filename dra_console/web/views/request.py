@@ -189,7 +189,6 @@ def _context(  # noqa: PLR0913 - what one page draws
         "curl": curl_command(draft.template, console_url=request.build_absolute_uri("/"))
         if draft.template is not None
         else "",
-        "focused": request.POST.get("focused", ""),
     }
 
 
