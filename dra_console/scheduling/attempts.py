@@ -1,7 +1,11 @@
-"""Keep what was tried for a claim: folded when it says the same, bounded in number and age."""
+"""Keep what was tried for a claim: folded when it says the same, bounded in number and age.
+
+Two tries say the same when outcome, sentence and node agree. What else changed, such as who
+holds a device that was taken before and after, is brought up to date in the newest attempt:
+on a busy cluster it changes every few seconds, and would push the history out.
+"""
 
 import hashlib
-import json
 from datetime import datetime, timedelta
 
 from dra_console import events
@@ -18,13 +22,17 @@ def record(
 ) -> Attempt:
     """Store one try; a repetition of the newest one only counts up."""
     shaped = explanation.to_json()
-    digest = _digest(shaped)
+    digest = _digest(explanation)
     newest = Attempt.objects.latest_of(claim.cluster, claim.uid)
     if newest is not None and newest.digest == digest:
+        is_news = newest.explanation != shaped
         newest.repeats += 1
         newest.last_at = at
         newest.steps = explanation.steps
-        newest.save(update_fields=["repeats", "last_at", "steps"])
+        newest.explanation = shaped
+        newest.save(update_fields=["repeats", "last_at", "steps", "explanation"])
+        if is_news:
+            events.publish_on_commit(events.claim_topic(claim.cluster_id, claim.uid))
         return newest
     attempt = Attempt.objects.create(
         cluster=claim.cluster,
@@ -57,9 +65,7 @@ def _forget_oldest(cluster: Cluster, claim_uid: str) -> None:
     Attempt.objects.of(cluster, claim_uid).exclude(pk__in=list(kept)).delete()
 
 
-def _digest(explanation: object) -> str:
-    """Hash what an explanation says; search effort is not part of that."""
-    said = explanation
-    if isinstance(explanation, dict):
-        said = {key: value for key, value in explanation.items() if key != "steps"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+def _digest(explanation: Explanation) -> str:
+    """Hash what makes two tries the same."""
+    said = (explanation.outcome.value, explanation.headline, explanation.node or "")
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()

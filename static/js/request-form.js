@@ -26,5 +26,5 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   }
   const answer = new DOMParser().parseFromString(detail.serverResponse, "text/html");
   answer.getElementById(field.id)?.setAttribute("hx-preserve", "true");
-  detail.serverResponse = answer.body.innerHTML;
+  detail.serverResponse = answer.getElementById("request-body").outerHTML;
 });

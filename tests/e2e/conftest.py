@@ -1,5 +1,6 @@
 """One demo for the tests that only look at it; each has its own people and pods."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from tests.settings import free_port
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """Run the demo without its background workload."""
+    """Run the demo; without its background workload, except for pictures, which should live."""
     home: Path = tmp_path_factory.mktemp("demo") / ".demo"
-    with running_demo(home, port=free_port()) as running:
+    is_for_pictures = "DRA_SCREENSHOTS" in os.environ
+    with running_demo(home, port=free_port(), workload=is_for_pictures) as running:
         yield running
 
 

@@ -49,6 +49,7 @@ def test_ctrl_c_leaves_nothing_behind_and_a_second_run_resumes_on_another_port_i
     assert not (home / "demo.json").exists()
 
     with socket.socket() as occupant:
+        occupant.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         occupant.bind(("127.0.0.1", port))
         occupant.listen()
         with running_demo(home, port=port) as second:
