@@ -52,7 +52,7 @@ ifdef TESTS
 else
 	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/e2e tests
 	DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 3 --dist loadfile tests/unit/sync tests/unit/mirror tests/integration/scheduling
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/e2e
+	$(BIN)/python -m pytest -q tests/e2e
 endif
 
 .PHONY: e2e

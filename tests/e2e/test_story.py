@@ -159,14 +159,18 @@ def test_each_page_has_no_serious_violation_and_breaks_no_policy(
         visitor.open(name)
         visitor.wait_until_live()
         found[name] = visitor.violations()
-        visitor.shoot(f"{name.split('/')[0] or 'overview'}-{width}-{'dark' if dark else 'light'}")
+        visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")
     for name in ("templates/", "request/", "devices/gpu.nvidia.com/gpu-01/gpu-0/"):
         visitor.open(name)
         found[name] = visitor.violations()
-        visitor.shoot(f"{name.split('/')[0]}-{width}-{'dark' if dark else 'light'}")
+        visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")
 
     assert {name: serious for name, serious in found.items() if serious} == {}
     assert visitor.complaints == []
+
+
+def _picture_of(address: str) -> str:
+    return address.replace("/?view=", "-").strip("/").replace("/", "-") or "overview"
 
 
 def _create_template(page: Page, demo: Demo, name: str) -> None:
