@@ -19,7 +19,6 @@ class Placed:
 
     node_name: str
     allocations: tuple[AllocationResult, ...]
-    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,6 @@ class NotPlaced:
 
     node_reasons: Mapping[str, str]
     unavailable: tuple[ResourceClaim, ...]
-    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,6 @@ class NotDecided:
     """The search ended without an answer: broken input, or the step budget ran out."""
 
     reason: str
-    steps: int
 
 
 def place(
@@ -56,7 +53,6 @@ def place(
     unallocated = [claim for claim in claims if claim.allocation is None]
     allocated = [claim for claim in claims if claim.allocation is not None]
     unavailable: set[str] = set()
-    steps = 0
     for node in nodes:
         try:
             elsewhere = [claim for claim in allocated if not _usable_on(claim, node)]
@@ -66,17 +62,15 @@ def place(
                 continue
             answer = allocate(snapshot, unallocated, node=node)
         except NodeSelectorError as error:
-            return NotDecided(str(error), steps)
-        steps += answer.steps
+            return NotDecided(str(error))
+
         if isinstance(answer, Allocated):
-            return Placed(node.name, answer.results, steps)
+            return Placed(node.name, answer.results)
         if isinstance(answer, BrokenInput):
-            return NotDecided(str(answer), steps)
+            return NotDecided(str(answer))
         if isinstance(answer, BudgetExhausted):
-            return NotDecided(f"the search on {node.name} ended by its step budget", steps)
-    return NotPlaced(
-        reasons, tuple(claim for claim in allocated if claim.uid in unavailable), steps
-    )
+            return NotDecided(f"the search on {node.name} ended by its step budget")
+    return NotPlaced(reasons, tuple(claim for claim in allocated if claim.uid in unavailable))
 
 
 def _usable_on(claim: ResourceClaim, node: Node) -> bool:
