@@ -6,6 +6,7 @@ answered counts, so that no slice is created twice (node-agent.md 4.5, "mutation
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,8 @@ from nodeagent.fields import Fields, JsonObject
 from nodeagent.kube.resources import WatchEvent
 
 OWN_WRITE_SECONDS: Final = 60
+SHOWN_VERSIONS: Final = 256
+"""The watch may show a write before its answer arrives, and what others made of it as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class SeenSlices:
         self._lock = threading.Lock()
         self._watched: dict[str, JsonObject] | None = None
         self._written: dict[str, _Written] = {}
+        self._shown: deque[str] = deque(maxlen=SHOWN_VERSIONS)
 
     def replace(self, listed: Iterable[JsonObject], *, asked_at: float) -> None:
         """Take over a list that was asked for at that time; earlier own writes are in it."""
@@ -45,6 +49,7 @@ class SeenSlices:
         with self._lock:
             if self._watched is None:
                 return
+            self._shown.append(_version(event.object))
             written = self._written.get(name)
             if event.type == "DELETED":
                 self._watched.pop(name, None)
@@ -58,6 +63,8 @@ class SeenSlices:
         """Remember what the server answered to a creation or a replacement."""
         now = self._monotonic()
         with self._lock:
+            if _version(slice_object) in self._shown:
+                return
             self._written[_name(slice_object)] = _Written(slice_object, now)
 
     def removed(self, name: str) -> None:

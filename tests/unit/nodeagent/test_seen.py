@@ -43,6 +43,20 @@ def test_an_own_write_counts_until_the_watch_shows_it() -> None:
     assert versions(seen) == {"a": "6"}
 
 
+def test_what_the_watch_shows_before_a_write_is_answered_is_believed() -> None:
+    seen = SeenSlices()
+    seen.replace([], asked_at=0)
+
+    seen.apply(WatchEvent("ADDED", a_slice("a", "5")))
+    seen.wrote(a_slice("a", "5"))
+    seen.apply(WatchEvent("MODIFIED", a_slice("a", "6")))
+    seen.apply(WatchEvent("ADDED", a_slice("b", "7")))
+    seen.apply(WatchEvent("DELETED", a_slice("b", "8")))
+    seen.wrote(a_slice("b", "7"))
+
+    assert versions(seen) == {"a": "6"}
+
+
 def test_an_own_write_that_the_watch_never_shows_counts_for_a_minute() -> None:
     clock = Clock()
     seen = SeenSlices(monotonic=clock)
