@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
-from dra_console.allocator.explain import explain
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
+from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.model import JsonObject, ResourceClaim, Snapshot
-from dra_console.allocator.search import allocate
+from dra_console.allocator.search.search import allocate
 
 GPUS_A_NODE = 8
 DRIVER = "gpu.nvidia.com"

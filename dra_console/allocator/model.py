@@ -43,6 +43,7 @@ from dra_console.allocator.quantity import Quantity
 
 __all__ = [
     "ALL_DEVICES",
+    "DEVICES_PER_CLAIM",
     "EXACT_COUNT",
     "AllocatedConfig",
     "AllocationResult",
@@ -84,6 +85,8 @@ __all__ = [
 
 EXACT_COUNT: Final = "ExactCount"
 ALL_DEVICES: Final = "All"
+DEVICES_PER_CLAIM: Final = 32
+"""Most devices in the allocation of one claim."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from dra_console.access import rules
 from dra_console.access.redaction import redacted
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.validate import FieldError, validate_claim
+from dra_console.allocator.validation.validate import FieldError, validate_claim
 from dra_console.api.problems import Problem
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer

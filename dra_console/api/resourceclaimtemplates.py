@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.validate import FieldError, validate_template
+from dra_console.allocator.validation.validate import FieldError, validate_template
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet

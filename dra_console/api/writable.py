@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from dra_console.access.models import Scope
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.validate import FieldError
+from dra_console.allocator.validation.validate import FieldError
 from dra_console.api import writes
 from dra_console.api.addresses import NAMESPACED
 from dra_console.api.viewsets import MirroredKindViewSet

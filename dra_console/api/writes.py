@@ -13,7 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from dra_console.access import rules
 from dra_console.access.audit import Write, audited
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.validate import FieldError
+from dra_console.allocator.validation.validate import FieldError
 from dra_console.api.problems import Problem, body_problem, pointer_to
 from dra_console.kube.errors import ConflictError
 from dra_console.kube.kinds import Kind

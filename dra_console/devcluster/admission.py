@@ -10,9 +10,9 @@ from typing import Final
 
 import orjson
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.admission_claims import (
     drop_freed_devices,
     status_causes,

@@ -9,9 +9,9 @@ from typing import Final
 
 import orjson
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
-from dra_console.allocator.validate import ADMIN_ACCESS_LABEL
+from dra_console.allocator.validation.validate import ADMIN_ACCESS_LABEL
 from dra_console.devcluster.errors import Cause
 from dra_console.devcluster.fields import inside
 

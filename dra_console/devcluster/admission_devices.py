@@ -6,11 +6,11 @@ submits. Unlike the real API server this one refuses unknown fields instead of d
 
 from collections.abc import Iterator
 
-from dra_console.allocator.decode import decode_taint_rule
-from dra_console.allocator.field_errors import FieldErrors
+from dra_console.allocator.decoding.decode import decode_taint_rule
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.slice_rules import check_taint
-from dra_console.allocator.validate import (
+from dra_console.allocator.validation.field_errors import FieldErrors
+from dra_console.allocator.validation.slice_rules import check_taint
+from dra_console.allocator.validation.validate import (
     FieldError,
     validate_claim,
     validate_class,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dra_console.allocator import names
-from dra_console.allocator.reading import Fields
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.devcluster.errors import Cause
 
 OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")

@@ -6,8 +6,8 @@ Source: `dra-semantics.md` 1.12 and Kubernetes' pod validation.
 from collections.abc import Iterator
 from typing import Final
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.errors import Cause
 from dra_console.devcluster.metadata import LABEL_LENGTH, LABEL_PATTERN
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json
-from dra_console.allocator.reading import Fields
 
 VERSIONS: Final = ("0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
 

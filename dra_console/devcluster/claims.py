@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
-from dra_console.allocator.decode import decode_claim
+from dra_console.allocator.decoding.decode import decode_claim
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject, ResourceClaim
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.fields import inside
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Self, TypeAlias
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.metadata import timestamp
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.metadata import DEFAULT_GRACE_SECONDS, now, timestamp
 from dra_console.kube.kinds import (
     DEVICE_TAINT_RULES,

@@ -1,7 +1,7 @@
 """Stepping into stored objects for typed reading."""
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
 
 
 def inside(stored: JsonObject, *keys: str) -> Fields:

@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 
 import structlog
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.errors import GoneError, NotFoundError
 from dra_console.devcluster.eventlog import Event, EventType, Stored
 from dra_console.devcluster.fields import inside

@@ -14,9 +14,9 @@ from typing import Final, Self
 
 import structlog
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.kubelet_plugin import ClaimReference, PreparedDevice
 
 log = structlog.get_logger()

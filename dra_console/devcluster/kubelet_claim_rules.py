@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dra_console.allocator.model import DeviceId, Node
-from dra_console.allocator.nodes import selects
+from dra_console.allocator.world.nodes import selects
 from dra_console.devcluster.claims import LifeCycleClaim
 from dra_console.devcluster.kubelet_checkpoint import ClaimState
 from dra_console.devcluster.kubelet_plugin import ClaimAnswer, ClaimReference, PreparedDevice

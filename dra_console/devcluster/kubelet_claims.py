@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from dra_console.allocator.decode import decode_node
+from dra_console.allocator.decoding.decode import decode_node
 from dra_console.allocator.errors import AllocatorError
 from dra_console.devcluster.claims import LifeCycleClaim
 from dra_console.devcluster.errors import NotFoundError

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.devcluster.fields import inside
 
 FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})

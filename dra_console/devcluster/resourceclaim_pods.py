@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dra_console.allocator.decode import decode_node
+from dra_console.allocator.decoding.decode import decode_node
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.nodes import selects
+from dra_console.allocator.world.nodes import selects
 from dra_console.devcluster.claims import LifeCycleClaim
 from dra_console.devcluster.errors import NotFoundError, StatusError
 from dra_console.devcluster.fields import inside

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias, cast
 
-from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.reading import (
+from dra_console.allocator.decoding.reading import (
     Fields,
     boolean_at,
     integer_at,
@@ -18,6 +16,8 @@ from dra_console.allocator.reading import (
     quantity_at,
     text_at,
 )
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.kinds import (
     DEVICE_TAINT_RULES,
     EVENTS,

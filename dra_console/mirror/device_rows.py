@@ -8,7 +8,7 @@ from typing import TypeAlias
 from django.db.models import Q
 
 from dra_console.allocator import inventory
-from dra_console.allocator.decode import decode_taint_rule
+from dra_console.allocator.decoding.decode import decode_taint_rule
 from dra_console.allocator.quantity import Quantity
 from dra_console.mirror.models import (
     Cluster,

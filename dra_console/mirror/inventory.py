@@ -29,7 +29,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from dra_console.allocator.inventory import DeviceId
-from dra_console.allocator.taints import BLOCKING_EFFECTS, taints_from
+from dra_console.allocator.world.taints import BLOCKING_EFFECTS, taints_from
 from dra_console.mirror.device_rows import DeviceKey, DeviceRows, PoolKey, read_rows
 from dra_console.mirror.models import Cluster, Device
 from dra_console.mirror.partitions import Shortage, budget_of, draws_of, side_by_side

@@ -15,11 +15,11 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
-from dra_console.allocator.decode import decode_template
+from dra_console.allocator.cel.selectors import Program, default_engine
+from dra_console.allocator.decoding.decode import decode_template
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import ClaimSpec, DeviceWish, JsonObject
-from dra_console.allocator.selectors import Program, default_engine
-from dra_console.allocator.validate import validate_template
+from dra_console.allocator.validation.validate import validate_template
 from dra_console.mirror.models import Cluster
 from dra_console.provisioning.class_devices import ClassDevices
 from dra_console.provisioning.form_fields import form_field_of

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Self
 
-from dra_console.allocator.decode import decode_class
+from dra_console.allocator.cel.selectors import Program, default_engine
+from dra_console.allocator.decoding.decode import decode_class
 from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.selectors import Program, default_engine
 from dra_console.mirror.models import Cluster, DeviceClass
 from dra_console.provisioning.published import PublishedDevice, published_devices
 

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import ALL_DEVICES, EXACT_COUNT, JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
 from dra_console.provisioning.wishes import MemoryWish, ProductWish, Selectors
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-from dra_console.allocator.decode import decode_slice
+from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.facts import DeviceFacts, facts_of
 from dra_console.mirror.models import Cluster, Pool, ResourceSlice

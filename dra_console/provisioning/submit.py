@@ -14,9 +14,9 @@ from django.contrib.auth.models import AbstractBaseUser
 from dra_console.access.audit import Write, audited
 from dra_console.access.errors import NoClusterIdentityError
 from dra_console.access.rules import client_for
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.reading import Fields
 from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import Json
-from dra_console.allocator.reading import Fields
 
 _DOMAIN: Final = r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?"
 _TEXT: Final = r'(?:[^"\\\n]|\\["\\])*'

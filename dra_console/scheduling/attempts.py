@@ -9,7 +9,7 @@ import hashlib
 from datetime import datetime, timedelta
 
 from dra_console import events
-from dra_console.allocator.explain import Explanation
+from dra_console.allocator.explanation.explain import Explanation
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.models import Attempt
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import structlog
 
 from dra_console.allocator.api_json import object_of, objects_of
-from dra_console.allocator.decode import decode_node, decode_node_selector
+from dra_console.allocator.decoding.decode import decode_node, decode_node_selector
 from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.nodes import selects
 from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.world.nodes import selects
 from dra_console.mirror.models import Node, Pod
 
 COUNTED = ("cpu", "memory", "ephemeral-storage")

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dra_console.allocator.model import AllocationResult, Node, ResourceClaim, Snapshot
-from dra_console.allocator.nodes import NodeSelectorError, selects
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
-from dra_console.allocator.search import allocate
+from dra_console.allocator.search.search import allocate
+from dra_console.allocator.world.nodes import NodeSelectorError, selects
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from dra_console.allocator.decode import decode_claim
-from dra_console.allocator.explain import Explanation, explain
+from dra_console.allocator.decoding.decode import decode_claim
+from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.model import JsonObject
 from dra_console.allocator.outcomes import Allocated
-from dra_console.allocator.search import allocate
+from dra_console.allocator.search.search import allocate
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.snapshot import read_snapshot
 

@@ -15,9 +15,9 @@ import structlog
 from django.utils import timezone
 
 from dra_console.allocator.api_json import object_of
-from dra_console.allocator.decode import decode_claim
+from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.errors import AllocatorError
-from dra_console.allocator.explain import NOBODY_LEFT_OUT, explain
+from dra_console.allocator.explanation.explain import NOBODY_LEFT_OUT, explain
 from dra_console.allocator.model import Node as AllocatorNode
 from dra_console.allocator.model import Snapshot
 from dra_console.kube.client import Client

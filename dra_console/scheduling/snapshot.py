@@ -16,7 +16,7 @@ import structlog
 from django.utils import timezone
 
 from dra_console.allocator.api_json import object_of, objects_of
-from dra_console.allocator.decode import (
+from dra_console.allocator.decoding.decode import (
     decode_claim,
     decode_class,
     decode_node,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from dra_console.allocator.decode import decode_slice
+from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject, ResourceSlice
 

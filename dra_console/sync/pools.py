@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from django.db.models import Q
 
+from dra_console.allocator.decoding.versions import device_as_v1
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.versions import device_as_v1
 from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
 from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
 from dra_console.sync.pool_problems import pool_problem

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from dra_console.allocator.decode import decode_class, decode_slice
+from dra_console.allocator.cel.selectors import Program, default_engine
+from dra_console.allocator.decoding.decode import decode_class, decode_slice
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.facts import facts_of
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.selectors import Program, default_engine
 from dra_console.mirror.models import Cluster, DeviceClass, ResourceSlice
 from dra_console.telemetry.readings import DeviceKey
 

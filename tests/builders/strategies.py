@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from dra_console.allocator.counters import Draw
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity, SuffixFamily
+from dra_console.allocator.world.counters import Draw
 from tests.builders.objects import (
     CLASS,
     DRIVER,

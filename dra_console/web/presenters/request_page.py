@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dra_console.allocator.explanation import ExplainedOutcome
+from dra_console.allocator.explanation.explanation import ExplainedOutcome
 from dra_console.provisioning.checks import Finding, Severity
 from dra_console.provisioning.choices import ClassChoice, ModelChoice
 from dra_console.provisioning.manifest import TemplateForm

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dra_console.allocator.decode import decode_claim_spec
+from dra_console.allocator.decoding.decode import decode_claim_spec
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import (
     ALL_DEVICES,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from django.test import Client
 
-from dra_console.allocator.decode import decode_template
+from dra_console.allocator.decoding.decode import decode_template
 from dra_console.kube.kinds import NAMESPACES, RESOURCE_CLAIM_TEMPLATES
 from tests.builders.objects import a_namespace, unborn
 from tests.integration.served_cluster import ServedCluster

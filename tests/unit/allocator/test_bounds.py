@@ -5,12 +5,12 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_console.allocator.bounds import most_together
-from dra_console.allocator.counters import CounterLedger, Draw
-from dra_console.allocator.decode import decode_slice
+from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.inventory import PoolId
-from dra_console.allocator.pools import PublishedDevice, publish
 from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.search.bounds import most_together
+from dra_console.allocator.world.counters import CounterLedger, Draw
+from dra_console.allocator.world.pools import PublishedDevice, publish
 from tests.builders.objects import DRIVER, NODE, a_device, a_slice
 
 POOL = PoolId(DRIVER, NODE)

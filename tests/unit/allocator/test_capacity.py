@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.search import Allocated
+from dra_console.allocator.search.search import Allocated
 from tests.builders.objects import a_prioritized_request, a_wish
 from tests.unit.allocator.worlds import (
     answer,

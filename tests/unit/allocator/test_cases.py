@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.explain import explain
+from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.model import AllocationResult, JsonObject, Snapshot
-from dra_console.allocator.search import Allocated, BrokenInput, Outcome, allocate
-from dra_console.allocator.validate import (
+from dra_console.allocator.search.search import Allocated, BrokenInput, Outcome, allocate
+from dra_console.allocator.validation.validate import (
     FieldError,
     validate_claim,
     validate_class,

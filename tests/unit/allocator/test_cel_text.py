@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_console.allocator.cel_text import (
+from dra_console.allocator.cel.text import (
     Read,
     Reads,
     clauses,

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 
-from dra_console.allocator.counters import CounterLedger, Draw, Shortage
 from dra_console.allocator.model import JsonObject
 from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.world.counters import CounterLedger, Draw, Shortage
 from tests.builders.objects import a_prioritized_request, a_taint, a_wish
 from tests.builders.strategies import draws
 from tests.unit.allocator.worlds import answer, claim, counters, dev, every, pool, r, used

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_console.allocator.decode import (
+from dra_console.allocator.decoding.decode import (
     decode_claim,
     decode_class,
     decode_node,

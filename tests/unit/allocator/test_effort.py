@@ -3,10 +3,10 @@
 import subprocess
 import sys
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
-from dra_console.allocator.index import index_of
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.search import Allocated, BudgetExhausted, allocate
+from dra_console.allocator.search.search import Allocated, BudgetExhausted, allocate
+from dra_console.allocator.world.index import index_of
 from tests.builders.objects import a_claim, a_class, a_device, a_node, a_request, a_slice
 from tests.unit.allocator.worlds import claim, counters, dev, outcome, pool, r
 
@@ -120,7 +120,8 @@ def test_snapshot_is_indexed_once() -> None:
 def test_library_loads_no_framework() -> None:
     frameworks = {"django", "celery", "kubernetes", "redis", "channels"}
     program = (
-        "import sys, dra_console.allocator.explain, dra_console.allocator.validate; "
+        "import sys, dra_console.allocator.explanation.explain; "
+        "import dra_console.allocator.validation.validate; "
         f"sys.exit(sorted({frameworks!r} & set(sys.modules)) or 0)"
     )
 

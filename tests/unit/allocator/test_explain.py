@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
-from dra_console.allocator.explain import Explanation, explain
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
+from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.model import Json, JsonObject
 from tests.builders.objects import (
     a_claim,

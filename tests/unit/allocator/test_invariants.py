@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
-from dra_console.allocator.explain import explain
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
+from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.model import Json, JsonObject, Node
-from dra_console.allocator.search import Allocated, allocate
+from dra_console.allocator.search.search import Allocated, allocate
 from tests.builders.objects import a_device
 from tests.builders.strategies import claims, worlds
 from tests.unit.allocator.golden_cases import inside

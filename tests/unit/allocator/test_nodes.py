@@ -2,9 +2,9 @@
 
 import pytest
 
-from dra_console.allocator.decode import decode_node_selector
+from dra_console.allocator.decoding.decode import decode_node_selector
 from dra_console.allocator.model import Json, JsonObject, Node
-from dra_console.allocator.nodes import NodeSelectorError, selects
+from dra_console.allocator.world.nodes import NodeSelectorError, selects
 
 NODE = Node("gpu-01", {"zone": "a", "gpus": "8"})
 

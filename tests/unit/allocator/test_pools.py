@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from dra_console.allocator.decode import decode_claim
+from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.search import Allocated
+from dra_console.allocator.search.search import Allocated
 from tests.builders.objects import a_node_selector, a_prioritized_request, a_wish
 from tests.unit.allocator.worlds import (
     answer,

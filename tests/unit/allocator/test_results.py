@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from dra_console.allocator.decode import decode_claim
+from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.search import Allocated, allocate
+from dra_console.allocator.search.search import Allocated, allocate
 from tests.builders.objects import (
     a_class,
     a_prioritized_request,

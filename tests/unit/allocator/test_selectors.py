@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dra_console.allocator.decode import decode_slice
-from dra_console.allocator.facts import DeviceFacts, facts_of
-from dra_console.allocator.model import Json
-from dra_console.allocator.selectors import (
+from dra_console.allocator.cel.selectors import (
     CompileFault,
     EvaluationFault,
     Program,
     SelectorEngine,
     default_engine,
 )
+from dra_console.allocator.decoding.decode import decode_slice
+from dra_console.allocator.facts import DeviceFacts, facts_of
+from dra_console.allocator.model import Json
 from tests.builders.objects import a_device, a_slice
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
-from dra_console.allocator.explain import explain
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
+from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.model import JsonObject
 from tests.builders.objects import (
     a_claim,

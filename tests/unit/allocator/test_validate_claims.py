@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.validate import (
+from dra_console.allocator.validation.validate import (
     FieldError,
     validate_claim,
     validate_claim_spec,

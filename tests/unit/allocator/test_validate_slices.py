@@ -3,7 +3,7 @@
 import pytest
 
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.validate import validate_slice
+from dra_console.allocator.validation.validate import validate_slice
 from tests.builders.objects import a_counter_set, a_device, a_slice, a_taint
 
 DEVICE = "spec.devices[0]"

@@ -11,9 +11,9 @@ solution, `LOCAL` no solution beside an invalid pool, `FATAL: ...` broken input.
 
 from collections.abc import Sequence
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.model import AllocationResult, DeviceResult, Json, JsonObject, Snapshot
-from dra_console.allocator.search import (
+from dra_console.allocator.search.search import (
     DEFAULT_STEP_BUDGET,
     Allocated,
     BrokenInput,

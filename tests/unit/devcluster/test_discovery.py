@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_console.allocator.reading import Fields
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.devcluster.cluster import Cluster
 from dra_console.devcluster.http_dispatch import answer
 from dra_console.devcluster.http_response import Response

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.validate import validate_class
+from dra_console.allocator.validation.validate import validate_class
 from dra_console.devcluster.authn import Identity
 from dra_console.devcluster.authz import Attributes
 from dra_console.devcluster.scenario import create_missing, scenario

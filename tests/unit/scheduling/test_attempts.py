@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dra_console.allocator.decode import decode_claim, decode_snapshot
-from dra_console.allocator.explain import Explanation, explain
+from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
+from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.attempts import (

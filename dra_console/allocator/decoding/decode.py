@@ -1,0 +1,285 @@
+"""API objects to values: the one edge where JSON is parsed.
+
+Every function takes one object as the API server sends it (any served version of the
+group), and raises `DecodeError` with the field's path if a field is of the wrong kind.
+Fields that are missing take the API server's defaults, so that hand-written YAML means
+what it would mean when applied. Whether the object is *valid* is for `validate` to say:
+what the API server would refuse is decoded as it stands.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from dra_console.allocator.decoding.decode_slice import decode_slice, node_selector, taint
+from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.decoding.versions import FLAT_REQUEST_FIELDS, claim_spec_as_v1
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import (
+    ALL_DEVICES,
+    EXACT_COUNT,
+    AllocatedConfig,
+    AllocationResult,
+    ClaimConfig,
+    ClaimSpec,
+    ConfigSource,
+    ConsumerReference,
+    DeviceClass,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceResult,
+    DeviceTaintRule,
+    DeviceWish,
+    Json,
+    JsonObject,
+    Node,
+    NodeSelector,
+    OpaqueConfig,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    Snapshot,
+    SubRequest,
+    Toleration,
+)
+
+__all__ = [
+    "decode_claim",
+    "decode_claim_spec",
+    "decode_class",
+    "decode_node",
+    "decode_node_selector",
+    "decode_slice",
+    "decode_snapshot",
+    "decode_taint_rule",
+    "decode_template",
+]
+
+WISH_FIELDS: Final = frozenset(FLAT_REQUEST_FIELDS)
+WITHDRAWN_RULE_FIELDS: Final = ("deviceClassName", "selectors")
+
+
+def decode_node(obj: JsonObject) -> Node:
+    """Read a Node."""
+    metadata = _metadata(obj)
+    return Node(name=metadata.text("name"), labels=metadata.text_map("labels"))
+
+
+def decode_node_selector(obj: Json, *, path: str = "nodeSelector") -> NodeSelector:
+    """Read a core NodeSelector, wherever it stands; `path` is where it was found."""
+    return node_selector(Fields.at(path, obj))
+
+
+def decode_class(obj: JsonObject) -> DeviceClass:
+    """Read a DeviceClass."""
+    spec = _spec(obj)
+    return DeviceClass(
+        name=_metadata(obj).text("name"),
+        selectors=tuple(_selectors(spec)),
+        config=tuple(_opaque(entry) for entry in spec.children("config")),
+        extended_resource_name=spec.text("extendedResourceName") or None,
+    )
+
+
+def decode_claim(obj: JsonObject) -> ResourceClaim:
+    """Read a ResourceClaim with its status."""
+    metadata = _metadata(obj)
+    status = Fields.at("", obj).child("status") or Fields("status", {})
+    allocation = status.child("allocation")
+    return ResourceClaim(
+        namespace=metadata.text("namespace"),
+        name=metadata.text("name"),
+        uid=metadata.text("uid"),
+        spec=decode_claim_spec(obj.get("spec")),
+        allocation=None if allocation is None else _allocation(allocation),
+        reserved_for=tuple(_consumer(entry) for entry in status.children("reservedFor")),
+        is_deleting=metadata.has("deletionTimestamp"),
+    )
+
+
+def decode_template(obj: JsonObject) -> ResourceClaimTemplate:
+    """Read a ResourceClaimTemplate."""
+    metadata = _metadata(obj)
+    spec = _spec(obj)
+    stamped = spec.child("metadata") or Fields("spec.metadata", {})
+    return ResourceClaimTemplate(
+        namespace=metadata.text("namespace"),
+        name=metadata.text("name"),
+        spec=decode_claim_spec(spec.raw.get("spec"), path="spec.spec"),
+        labels=stamped.text_map("labels"),
+        annotations=stamped.text_map("annotations"),
+    )
+
+
+def decode_taint_rule(obj: JsonObject) -> DeviceTaintRule:
+    """Read a DeviceTaintRule."""
+    spec = _spec(obj)
+    selector = spec.child("deviceSelector") or Fields("spec.deviceSelector", {})
+    is_withdrawn = any(selector.has(name) for name in WITHDRAWN_RULE_FIELDS)
+    return DeviceTaintRule(
+        name=_metadata(obj).text("name"),
+        taint=taint(spec.child("taint") or Fields("spec.taint", {})),
+        driver=selector.optional_text("driver"),
+        pool=selector.optional_text("pool"),
+        device=selector.optional_text("device"),
+        selects_nothing=is_withdrawn or not spec.has("deviceSelector"),
+    )
+
+
+def decode_claim_spec(raw: Json, *, path: str = "spec") -> ClaimSpec:
+    """Read the spec of a claim, as it also stands in a template; `path` is where it was found."""
+    spec = Fields.at(path, {} if raw is None else claim_spec_as_v1(raw, path=path))
+    devices = spec.child("devices") or Fields(spec.path_of("devices"), {})
+    return ClaimSpec(
+        requests=tuple(_request(entry) for entry in devices.children("requests")),
+        constraints=tuple(
+            DeviceConstraint(
+                requests=entry.texts("requests"),
+                match_attribute=entry.optional_text("matchAttribute"),
+                distinct_attribute=entry.optional_text("distinctAttribute"),
+            )
+            for entry in devices.children("constraints")
+        ),
+        config=tuple(
+            ClaimConfig(requests=entry.texts("requests"), opaque=_opaque(entry))
+            for entry in devices.children("config")
+        ),
+        unknown_fields=tuple(_unknown_fields(spec, devices)),
+    )
+
+
+def decode_snapshot(objects: Iterable[JsonObject]) -> Snapshot:
+    """Sort API objects by `kind` into a snapshot; kinds without meaning here are left out."""
+    of_kind: dict[str, list[JsonObject]] = {}
+    for obj in objects:
+        of_kind.setdefault(str(obj.get("kind")), []).append(obj)
+    return Snapshot(
+        nodes=tuple(decode_node(obj) for obj in of_kind.get("Node", ())),
+        slices=tuple(decode_slice(obj) for obj in of_kind.get("ResourceSlice", ())),
+        classes=tuple(decode_class(obj) for obj in of_kind.get("DeviceClass", ())),
+        claims=tuple(decode_claim(obj) for obj in of_kind.get("ResourceClaim", ())),
+        taint_rules=tuple(decode_taint_rule(obj) for obj in of_kind.get("DeviceTaintRule", ())),
+    )
+
+
+def _metadata(obj: JsonObject) -> Fields:
+    return Fields.at("", obj).child("metadata") or Fields("metadata", {})
+
+
+def _spec(obj: JsonObject) -> Fields:
+    return Fields.at("", obj).child("spec") or Fields("spec", {})
+
+
+def _request(fields: Fields) -> DeviceRequest:
+    exactly = fields.child("exactly")
+    return DeviceRequest(
+        name=fields.text("name"),
+        exactly=None if exactly is None else _wish(exactly),
+        first_available=tuple(
+            SubRequest(name=entry.text("name"), wish=_wish(entry))
+            for entry in fields.children("firstAvailable")
+        ),
+    )
+
+
+def _wish(fields: Fields) -> DeviceWish:
+    mode = fields.text("allocationMode") or EXACT_COUNT
+    count = fields.integer("count") or 0
+    capacity = fields.child("capacity")
+    return DeviceWish(
+        device_class_name=fields.text("deviceClassName"),
+        selectors=tuple(_selectors(fields)),
+        allocation_mode=mode,
+        count=count or (0 if mode == ALL_DEVICES else 1),
+        admin_access=fields.boolean("adminAccess") or False,
+        tolerations=tuple(_toleration(entry) for entry in fields.children("tolerations")),
+        capacity=None if capacity is None else capacity.quantity_map("requests"),
+    )
+
+
+def _selectors(fields: Fields) -> Iterator[str | None]:
+    for entry in fields.children("selectors"):
+        cel = entry.child("cel")
+        yield None if cel is None else cel.text("expression")
+
+
+def _opaque(fields: Fields) -> OpaqueConfig | None:
+    opaque = fields.child("opaque")
+    if opaque is None:
+        return None
+    return OpaqueConfig(driver=opaque.text("driver"), parameters=opaque.raw.get("parameters"))
+
+
+def _toleration(fields: Fields) -> Toleration:
+    return Toleration(
+        key=fields.text("key"),
+        operator=fields.text("operator") or "Equal",
+        value=fields.text("value"),
+        effect=fields.text("effect"),
+        toleration_seconds=fields.integer("tolerationSeconds"),
+    )
+
+
+def _allocation(fields: Fields) -> AllocationResult:
+    devices = fields.child("devices") or Fields(fields.path_of("devices"), {})
+    selector = fields.child("nodeSelector")
+    return AllocationResult(
+        results=tuple(_result(entry) for entry in devices.children("results")),
+        config=tuple(_allocated_config(entry) for entry in devices.children("config")),
+        node_selector=None if selector is None else node_selector(selector),
+    )
+
+
+def _result(fields: Fields) -> DeviceResult:
+    return DeviceResult(
+        request=fields.text("request"),
+        driver=fields.text("driver"),
+        pool=fields.text("pool"),
+        device=fields.text("device"),
+        admin_access=fields.boolean("adminAccess") or False,
+        tolerations=tuple(_toleration(entry) for entry in fields.children("tolerations")),
+        binding_conditions=fields.texts("bindingConditions"),
+        binding_failure_conditions=fields.texts("bindingFailureConditions"),
+        share_id=fields.text("shareID") or None,
+        consumed_capacity=fields.quantity_map("consumedCapacity") or None,
+    )
+
+
+def _allocated_config(fields: Fields) -> AllocatedConfig:
+    source = fields.text("source")
+    opaque = _opaque(fields)
+    if source not in set(ConfigSource):
+        raise DecodeError(
+            fields.path_of("source"), f"expected FromClass or FromClaim, got {source!r}"
+        )
+    if opaque is None:
+        raise DecodeError(fields.path_of("opaque"), "expected an object, got null")
+    return AllocatedConfig(
+        source=ConfigSource(source), requests=fields.texts("requests"), opaque=opaque
+    )
+
+
+def _consumer(fields: Fields) -> ConsumerReference:
+    return ConsumerReference(
+        api_group=fields.text("apiGroup"),
+        resource=fields.text("resource"),
+        name=fields.text("name"),
+        uid=fields.text("uid"),
+    )
+
+
+def _unknown_fields(spec: Fields, devices: Fields) -> Iterator[str]:
+    """List what a newer API may have added and this allocator would silently ignore."""
+    yield from _others(spec, {"devices"})
+    yield from _others(devices, {"requests", "constraints", "config"})
+    for request in devices.children("requests"):
+        yield from _others(request, {"name", "exactly", "firstAvailable"})
+        exactly = request.child("exactly")
+        if exactly is not None:
+            yield from _others(exactly, WISH_FIELDS)
+        for alternative in request.children("firstAvailable"):
+            yield from _others(alternative, WISH_FIELDS - {"adminAccess"} | {"name"})
+    for constraint in devices.children("constraints"):
+        yield from _others(constraint, {"requests", "matchAttribute", "distinctAttribute"})
+
+
+def _others(fields: Fields, known: frozenset[str] | set[str]) -> Iterator[str]:
+    return (fields.path_of(name) for name in fields.raw if name not in known and fields.has(name))

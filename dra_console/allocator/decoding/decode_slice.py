@@ -1,0 +1,184 @@
+"""ResourceSlices to values; the part of `decode` that reads what drivers publish."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from dra_console.allocator.decoding.reading import (
+    Fields,
+    boolean_at,
+    integer_at,
+    quantity_at,
+    text_at,
+)
+from dra_console.allocator.decoding.versions import device_as_v1
+from dra_console.allocator.inventory import (
+    AttributeKind,
+    AttributeValue,
+    Capacity,
+    CounterSet,
+    Device,
+    NodeReach,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    RequestPolicy,
+    ResourceSlice,
+    Scalar,
+    Taint,
+    ValidRange,
+)
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.quantity import Quantity
+
+UNKNOWN_VALUE: Final = AttributeValue(AttributeKind.UNKNOWN, None)
+ZERO: Final = Quantity(0)
+SCALARS: Final[Mapping[AttributeKind, Callable[[str, Json], Scalar]]] = MappingProxyType(
+    {
+        AttributeKind.INT: integer_at,
+        AttributeKind.BOOL: boolean_at,
+        AttributeKind.STRING: text_at,
+        AttributeKind.VERSION: text_at,
+    }
+)
+LISTS: Final[Mapping[AttributeKind, Callable[[str, Json], Scalar]]] = MappingProxyType(
+    {
+        AttributeKind.INTS: integer_at,
+        AttributeKind.BOOLS: boolean_at,
+        AttributeKind.STRINGS: text_at,
+        AttributeKind.VERSIONS: text_at,
+    }
+)
+REACH_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
+
+
+def decode_slice(obj: JsonObject) -> ResourceSlice:
+    """Read a ResourceSlice."""
+    whole = Fields.at("", obj)
+    metadata = whole.child("metadata") or Fields("metadata", {})
+    spec = whole.child("spec") or Fields("spec", {})
+    pool = spec.child("pool") or Fields("spec.pool", {})
+    return ResourceSlice(
+        name=metadata.text("name"),
+        driver=spec.text("driver"),
+        pool=pool.text("name"),
+        generation=pool.integer("generation") or 0,
+        resource_slice_count=pool.integer("resourceSliceCount") or 0,
+        reach=_reach(spec),
+        per_device_node_selection=spec.boolean("perDeviceNodeSelection") or False,
+        devices=tuple(
+            _device(Fields(entry.path, device_as_v1(entry.raw)))
+            for entry in spec.children("devices")
+        ),
+        shared_counters=tuple(
+            _counters(entry, name=entry.text("name")) for entry in spec.children("sharedCounters")
+        ),
+    )
+
+
+def node_selector(fields: Fields) -> NodeSelector:
+    """Read a core NodeSelector."""
+    return NodeSelector(
+        terms=tuple(
+            NodeSelectorTerm(
+                match_expressions=tuple(
+                    _requirement(entry) for entry in term.children("matchExpressions")
+                ),
+                match_fields=tuple(_requirement(entry) for entry in term.children("matchFields")),
+            )
+            for term in fields.children("nodeSelectorTerms")
+        )
+    )
+
+
+def taint(fields: Fields) -> Taint:
+    """Read a DeviceTaint."""
+    return Taint(
+        key=fields.text("key"),
+        value=fields.text("value"),
+        effect=fields.text("effect"),
+        time_added=fields.optional_text("timeAdded"),
+    )
+
+
+def _requirement(fields: Fields) -> NodeSelectorRequirement:
+    return NodeSelectorRequirement(
+        key=fields.text("key"), operator=fields.text("operator"), values=fields.texts("values")
+    )
+
+
+def _reach(fields: Fields) -> NodeReach:
+    selector = fields.child("nodeSelector")
+    return NodeReach(
+        node_name=fields.text("nodeName") or None,
+        node_selector=None if selector is None else node_selector(selector),
+        all_nodes=fields.boolean("allNodes") or False,
+    )
+
+
+def _device(fields: Fields) -> Device:
+    return Device(
+        name=fields.text("name"),
+        attributes={
+            name: _attribute(Fields.at(path, entry))
+            for name, path, entry in fields.entries("attributes")
+        },
+        capacity={name: _capacity(path, entry) for name, path, entry in fields.entries("capacity")},
+        consumes_counters=tuple(
+            _counters(entry, name=entry.text("counterSet"))
+            for entry in fields.children("consumesCounters")
+        ),
+        taints=tuple(taint(entry) for entry in fields.children("taints")),
+        reach=_reach(fields) if any(fields.has(name) for name in REACH_FIELDS) else None,
+        binds_to_node=fields.boolean("bindsToNode") or False,
+        binding_conditions=fields.texts("bindingConditions"),
+        binding_failure_conditions=fields.texts("bindingFailureConditions"),
+        allow_multiple_allocations=fields.boolean("allowMultipleAllocations") or False,
+    )
+
+
+def _attribute(fields: Fields) -> AttributeValue:
+    """Read the first value that is set; an entry without any is kept as unknown."""
+    for kind, value_at in SCALARS.items():
+        if fields.has(kind.value):
+            path = fields.path_of(kind.value)
+            return AttributeValue(kind, value_at(path, fields.raw[kind.value]))
+    for kind, value_at in LISTS.items():
+        if fields.has(kind.value):
+            entries = tuple(value_at(path, entry) for path, entry in fields.items(kind.value))
+            return AttributeValue(kind, entries)
+    return UNKNOWN_VALUE
+
+
+def _capacity(path: str, entry: Json) -> Capacity:
+    fields = Fields.at(path, entry if isinstance(entry, dict) else {"value": entry})
+    policy = fields.child("requestPolicy")
+    return Capacity(
+        value=fields.quantity("value") or ZERO,
+        request_policy=None if policy is None else _policy(policy),
+    )
+
+
+def _policy(fields: Fields) -> RequestPolicy:
+    valid_range = fields.child("validRange")
+    return RequestPolicy(
+        default=fields.quantity("default"),
+        valid_values=tuple(quantity_at(path, entry) for path, entry in fields.items("validValues")),
+        valid_range=None
+        if valid_range is None
+        else ValidRange(
+            minimum=valid_range.quantity("min") or ZERO,
+            maximum=valid_range.quantity("max"),
+            step=valid_range.quantity("step"),
+        ),
+    )
+
+
+def _counters(fields: Fields, *, name: str) -> CounterSet:
+    return CounterSet(
+        name=name,
+        counters={
+            counter: Fields.at(path, entry).quantity("value") or ZERO
+            for counter, path, entry in fields.entries("counters")
+        },
+    )
