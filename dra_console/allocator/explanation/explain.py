@@ -28,6 +28,7 @@ from dra_console.allocator.explanation.whereabouts import Whereabouts, locate
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import AllocationResult, ResourceClaim, Snapshot
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted, Outcome
+from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.search.matching import Matcher
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET, search_node
 from dra_console.allocator.search.state import ledger_of
@@ -48,6 +49,7 @@ def explain(
     *,
     node_names: Sequence[str] | None = None,
     left_out: Mapping[str, str] = NOBODY_LEFT_OUT,
+    rules: Rules = DEFAULT_RULES,
 ) -> Explanation:
     """Explain a pod's claims together, on the named nodes or on all.
 
@@ -57,7 +59,7 @@ def explain(
     their devices are the answer.
     """
     try:
-        return _explain(snapshot, claims, node_names=node_names, left_out=left_out)
+        return _explain(snapshot, claims, node_names, left_out, rules)
     except NodeSelectorError as error:
         headline = f"A node selector of a ResourceSlice or of an allocation is malformed: {error}"
         return Explanation(ExplainedOutcome.BROKEN, headline, detail="", node=None, nodes=())
@@ -66,9 +68,9 @@ def explain(
 def _explain(
     snapshot: Snapshot,
     claims: Sequence[ResourceClaim],
-    *,
     node_names: Sequence[str] | None,
     left_out: Mapping[str, str],
+    rules: Rules,
 ) -> Explanation:
     allocated = [claim for claim in claims if claim.allocation is not None]
     pending = [claim for claim in claims if claim.allocation is None]
@@ -81,7 +83,7 @@ def _explain(
         and name not in left_out
         and all(_is_usable(claim, by_name[name]) for claim in allocated)
     ]
-    index = index_of(snapshot)
+    index = index_of(snapshot, rules=rules)
     if allocated and not pending:
         own = {claim.key for claim in allocated}
         others = [claim for claim in snapshot.claims if claim.key not in own]

@@ -21,6 +21,7 @@ from dra_console.allocator.outcomes import (
     DoesNotFit,
     Outcome,
 )
+from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.search.asks import Preparation
 from dra_console.allocator.search.backtracking import OutOfStepsError, Search
 from dra_console.allocator.search.likeness import Likeness
@@ -50,13 +51,14 @@ def allocate(
     claims: Sequence[ResourceClaim],
     *,
     node: Node,
+    rules: Rules = DEFAULT_RULES,
     step_budget: int = DEFAULT_STEP_BUDGET,
 ) -> Outcome:
     """Find devices for all claims of a pod together on one node, or for none of them.
 
     The claims are taken as unallocated, in the pod's order.
     """
-    return search_node(index_of(snapshot), claims, node=node, step_budget=step_budget)
+    return search_node(index_of(snapshot, rules=rules), claims, node=node, step_budget=step_budget)
 
 
 def search_node(

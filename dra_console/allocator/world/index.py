@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from dra_console.allocator.inventory import DeviceTaintRule, Node, PoolId, ResourceSlice
 from dra_console.allocator.model import DeviceClass, ResourceClaim, Snapshot
+from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.pools import NodePool, PublishedSlice, gather, publish
 from dra_console.allocator.world.usage import Usage, usage_of
 
@@ -56,25 +57,28 @@ class Index:
     inventory: Inventory
     classes: Mapping[str, DeviceClass]
     usage: Usage
+    rules: Rules = DEFAULT_RULES
 
     def with_claims(self, claims: Iterable[ResourceClaim]) -> "Index":
         """Take other claims for the ones that hold devices."""
         return replace(self, usage=usage_of(claims))
 
 
-def index_of(snapshot: Snapshot) -> Index:
-    """Index a snapshot, or return the index that was made of it before."""
+def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
+    """Index a snapshot, or return the index that was made of it before by the same rules."""
     with _lock:
-        index = _indexes.get(snapshot)
+        known = _indexes.setdefault(snapshot, {})
+        index = known.get(rules)
     if index is not None:
         return index
     index = Index(
         inventory=inventory_of(snapshot.slices, rules=snapshot.taint_rules),
         classes={each.name: each for each in snapshot.classes},
         usage=usage_of(snapshot.claims),
+        rules=rules,
     )
     with _lock:
-        return _indexes.setdefault(snapshot, index)
+        return known.setdefault(rules, index)
 
 
 def inventory_of(slices: Iterable[ResourceSlice], *, rules: Iterable[DeviceTaintRule]) -> Inventory:
@@ -97,4 +101,4 @@ def inventory_of(slices: Iterable[ResourceSlice], *, rules: Iterable[DeviceTaint
 
 
 _lock: Final = Lock()
-_indexes: Final[WeakKeyDictionary[Snapshot, Index]] = WeakKeyDictionary()
+_indexes: Final[WeakKeyDictionary[Snapshot, dict[Rules, Index]]] = WeakKeyDictionary()

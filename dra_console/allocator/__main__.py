@@ -1,0 +1,1 @@
+"""`python -m dra_console.allocator`: explain, allocate, batch."""
