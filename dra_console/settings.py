@@ -80,7 +80,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "csp",
-    "django_filters",
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
