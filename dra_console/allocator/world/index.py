@@ -58,6 +58,7 @@ class Index:
     classes: Mapping[str, DeviceClass]
     usage: Usage
     rules: Rules = DEFAULT_RULES
+    nodes: tuple[Node, ...] = ()
 
     def with_claims(self, claims: Iterable[ResourceClaim]) -> "Index":
         """Take other claims for the ones that hold devices."""
@@ -76,6 +77,7 @@ def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
         classes={each.name: each for each in snapshot.classes},
         usage=usage_of(snapshot.claims),
         rules=rules,
+        nodes=snapshot.nodes,
     )
     with _lock:
         return known.setdefault(rules, index)
