@@ -1,10 +1,63 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
-	_ "k8s.io/dynamic-resource-allocation/structured"
+	resourceapi "k8s.io/api/resource/v1"
 )
 
-func batch(in io.Reader, out io.Writer) error { return errors.New("not written yet") }
+// longestLine bounds the memory that one scenario may take.
+const longestLine = 256 << 20
+
+// answer is one line of output.
+type answer struct {
+	ID          string                                  `json:"id"`
+	Outcome     string                                  `json:"outcome"`
+	Node        string                                  `json:"node,omitempty"`
+	Allocations map[string]resourceapi.AllocationResult `json:"allocations,omitzero"`
+	Error       string                                  `json:"error,omitempty"`
+	Micros      int64                                   `json:"micros"`
+}
+
+// batch answers scenarios, one a line, in order. A broken line gets an answer, too.
+func batch(in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longestLine)
+	answers := json.NewEncoder(out)
+	for lines.Scan() {
+		if err := answers.Encode(answerTo(lines.Bytes())); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func answerTo(text []byte) answer {
+	decoded, err := decodeScenario(text)
+	if err != nil {
+		return answer{ID: decoded.id, Outcome: "error", Error: err.Error()}
+	}
+	start := time.Now()
+	placed, err := firstFit(decoded)
+	reply := answer{ID: decoded.id, Micros: time.Since(start).Microseconds()}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		reply.Outcome = "budget"
+	case err != nil:
+		reply.Outcome, reply.Error = "error", err.Error()
+	case placed == nil:
+		reply.Outcome = "unallocatable"
+	default:
+		reply.Outcome, reply.Node = "allocated", placed.node.Name
+		reply.Allocations = map[string]resourceapi.AllocationResult{}
+		for i, claim := range decoded.claims {
+			reply.Allocations[keyOf(claim)] = placed.results[i]
+		}
+	}
+	return reply
+}

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -28,9 +27,5 @@ func run(arguments []string, in io.Reader, out io.Writer) error {
 	if !known {
 		return fmt.Errorf("unknown sub-command %q", arguments[0])
 	}
-	buffered := bufio.NewWriter(out)
-	if err := command(in, buffered); err != nil {
-		return err
-	}
-	return buffered.Flush()
+	return command(in, out)
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// searchBudget is how long one node may be searched. The scheduler allows ten seconds; a
+// scenario that is not hard needs less than a millisecond.
+const searchBudget = time.Second
+
+// expressionCacheSize is a few times what the scheduler keeps.
+const expressionCacheSize = 1000
+
+// expressions is shared by all scenarios, as the scheduler's lives as long as its process.
+// The gates only matter where the API server admits an expression, so all are on.
+var expressions = cel.NewCache(expressionCacheSize, cel.Features{
+	EnableConsumableCapacity: true,
+	EnableListTypeAttributes: true,
+})
+
+func init() {
+	// The variant "stable" tries pools in no defined order; the scheduler runs it only with
+	// gates switched off that are on by default.
+	structured.EnableAllocators("incubating", "experimental")
+}
+
+// placement is a node that fits and what each claim gets there.
+type placement struct {
+	node    *corev1.Node
+	results []resourceapi.AllocationResult
+}
+
+// firstFit tries the nodes in order. It returns nil if no node fits, and an error if the input
+// is broken or, where no other node fits, time ran out.
+func firstFit(s scenario) (*placement, error) {
+	features := featuresOf(s.features)
+	allocator, err := structured.NewAllocator(
+		context.Background(),
+		features,
+		usage(s.world.claims, features.ConsumableCapacity),
+		classLister(s.world.classes),
+		taintedSlices(s.world),
+		expressions,
+	)
+	if err != nil {
+		return nil, err
+	}
+	var timedOut error
+	for _, node := range s.nodes {
+		results, err := allocateOn(allocator, node, s.claims)
+		switch {
+		case err == nil && results != nil:
+			return &placement{node, results}, nil
+		case errors.Is(err, context.DeadlineExceeded):
+			timedOut = err
+		case err != nil && !errors.Is(err, structured.ErrFailedAllocationOnNode):
+			return nil, err
+		}
+	}
+	return nil, timedOut
+}
+
+func allocateOn(allocator structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), searchBudget)
+	defer cancel()
+	return allocator.Allocate(ctx, node, claims)
+}
