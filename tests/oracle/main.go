@@ -10,6 +10,7 @@ import (
 // commands maps each sub-command to the function that reads its input and writes its answers.
 var commands = map[string]func(in io.Reader, out io.Writer) error{
 	"batch": batch,
+	"bench": bench,
 }
 
 func main() {
