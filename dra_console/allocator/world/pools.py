@@ -29,7 +29,7 @@ from dra_console.allocator.world.nodes import reaches
 from dra_console.allocator.world.taints import taints_from
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PublishedDevice:
     """A device in its slice, with everything that is derived from the two; one per device."""
 
@@ -39,23 +39,41 @@ class PublishedDevice:
     is_reach_own: bool
     """Whether the slice leaves node selection to its devices."""
 
-    facts: DeviceFacts
     taints: tuple[Taint, ...]
     """Its own, then those of DeviceTaintRules."""
 
     draws: tuple[Draw, ...]
+    _facts: DeviceFacts | None = None
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """What expressions see of it; made when first asked for, since few devices are."""
+        if self._facts is None:
+            self._facts = facts_of(self.device, driver=self.id.driver)
+        return self._facts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PublishedSlice:
     """A slice with its devices; compared by identity."""
 
     slice: ResourceSlice
-    devices: tuple[PublishedDevice, ...]
+    rules: tuple[DeviceTaintRule, ...]
+    _devices: tuple[PublishedDevice, ...] | None = None
 
     @property
     def pool_id(self) -> PoolId:
         return self.slice.pool_id
+
+    @property
+    def devices(self) -> tuple[PublishedDevice, ...]:
+        """Its devices in order; made when first asked for, since most nodes are like others."""
+        if self._devices is None:
+            self._devices = tuple(
+                _published(device, slice_=self.slice, rules=self.rules)
+                for device in self.slice.devices
+            )
+        return self._devices
 
     def is_relevant(self, node: Node) -> bool:
         """Tell whether the node can use something of the slice.
@@ -65,7 +83,9 @@ class PublishedSlice:
 
         """
         if self.slice.per_device_node_selection:
-            return any(reaches(device.reach, node=node) for device in self.devices)
+            return any(
+                reaches(device.reach or NodeReach(), node=node) for device in self.slice.devices
+            )
         return reaches(self.slice.reach, node=node)
 
 
@@ -97,24 +117,23 @@ class NodePool:
 
 
 def publish(slice_: ResourceSlice, *, rules: Iterable[DeviceTaintRule]) -> PublishedSlice:
-    """Derive what the allocator needs of a slice and its devices."""
-    rules = tuple(rules)
+    """Take a slice with what is derived from it and its devices, each as it is asked for."""
+    return PublishedSlice(slice_, tuple(rules))
+
+
+def _published(
+    device: Device, *, slice_: ResourceSlice, rules: Sequence[DeviceTaintRule]
+) -> PublishedDevice:
+    device_id = DeviceId(slice_.driver, slice_.pool, device.name)
     is_reach_own = slice_.per_device_node_selection
-    devices = []
-    for device in slice_.devices:
-        device_id = DeviceId(slice_.driver, slice_.pool, device.name)
-        devices.append(
-            PublishedDevice(
-                id=device_id,
-                device=device,
-                reach=(device.reach or NodeReach()) if is_reach_own else slice_.reach,
-                is_reach_own=is_reach_own,
-                facts=facts_of(device, driver=slice_.driver),
-                taints=(*device.taints, *taints_from(rules, device_id=device_id)),
-                draws=draws_of(device),
-            )
-        )
-    return PublishedSlice(slice_, tuple(devices))
+    return PublishedDevice(
+        id=device_id,
+        device=device,
+        reach=(device.reach or NodeReach()) if is_reach_own else slice_.reach,
+        is_reach_own=is_reach_own,
+        taints=(*device.taints, *taints_from(rules, device_id=device_id)),
+        draws=draws_of(device),
+    )
 
 
 def gather(
