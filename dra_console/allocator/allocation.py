@@ -63,6 +63,7 @@ class DeviceResult:
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = None
     consumed_capacity: Mapping[str, Quantity] | None = field(default=None, hash=False)
+    skip_node_operations: tuple[str, ...] = ()
 
     @property
     def device_id(self) -> DeviceId:
@@ -84,6 +85,7 @@ class DeviceResult:
                 "bindingFailureConditions": [*self.binding_failure_conditions],
                 "shareID": self.share_id,
                 "consumedCapacity": consumed,
+                "skipNodeOperations": [*self.skip_node_operations],
             }
         )
 

@@ -85,10 +85,14 @@ class NodeSelector:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What of a node decides which slices it reaches."""
+    """What of a node decides which slices it reaches, and which devices it can serve.
+
+    `declared_features` are the feature gates that its kubelet has on and needs to say so.
+    """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    declared_features: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +158,15 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class CounterSet:
-    """Counters that the devices of one pool share, such as a board's memory slices."""
+    """Counters that the devices of one pool share, such as a board's memory slices.
+
+    Also what one device takes of such a set; then `compatibility_groups` name the devices
+    that may draw on the set beside it (KEP-4815, gate DRADeviceCompatibilityGroups).
+    """
 
     name: str
     counters: Mapping[str, Quantity] = field(hash=False)
+    compatibility_groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +202,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class ResourceSlice:
-    """What one driver publishes about part of one pool."""
+    """What one driver publishes about part of one pool.
+
+    `skip_node_operations` are the calls to the driver that its devices do without.
+    """
 
     name: str
     driver: str
@@ -204,6 +216,7 @@ class ResourceSlice:
     per_device_node_selection: bool = False
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
 
     @property
     def pool_id(self) -> PoolId:

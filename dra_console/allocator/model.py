@@ -55,6 +55,7 @@ __all__ = [
     "ConfigSource",
     "ConsumerReference",
     "CounterSet",
+    "DerivedAttribute",
     "Device",
     "DeviceClass",
     "DeviceConstraint",
@@ -97,6 +98,16 @@ class DeviceClass:
     selectors: tuple[str | None, ...] = ()
     config: tuple[OpaqueConfig | None, ...] = ()
     extended_resource_name: str | None = None
+    created_at: str = ""
+    """RFC 3339, as the API server writes it; empty for a class that was never stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedAttribute:
+    """An attribute that constraints see and that an expression computes for each device."""
+
+    name: str
+    expression: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +115,8 @@ class DeviceWish:
     """What `exactly` and each entry of `firstAvailable` ask for.
 
     `count` is the number of devices in mode ExactCount and means nothing otherwise.
-    `capacity` is `None` unless the request names amounts.
+    `capacity` is `None` unless the request has the field. `names_admin_access` tells whether
+    it has that field, be it false: without the feature gate, its presence is refused.
     """
 
     device_class_name: str
@@ -114,6 +126,8 @@ class DeviceWish:
     admin_access: bool = False
     tolerations: tuple[Toleration, ...] = ()
     capacity: Mapping[str, Quantity] | None = field(default=None, hash=False)
+    names_admin_access: bool = False
+    derived_attributes: tuple[DerivedAttribute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from dra_console.allocator.model import (
     ClaimSpec,
     ConfigSource,
     ConsumerReference,
+    DerivedAttribute,
     DeviceClass,
     DeviceConstraint,
     DeviceRequest,
@@ -60,7 +61,12 @@ WITHDRAWN_RULE_FIELDS: Final = ("deviceClassName", "selectors")
 def decode_node(obj: JsonObject) -> Node:
     """Read a Node."""
     metadata = _metadata(obj)
-    return Node(name=metadata.text("name"), labels=metadata.text_map("labels"))
+    status = Fields.at("", obj).child("status") or Fields("status", {})
+    return Node(
+        name=metadata.text("name"),
+        labels=metadata.text_map("labels"),
+        declared_features=frozenset(status.texts("declaredFeatures")),
+    )
 
 
 def decode_node_selector(obj: Json, *, path: str = "nodeSelector") -> NodeSelector:
@@ -76,6 +82,7 @@ def decode_class(obj: JsonObject) -> DeviceClass:
         selectors=tuple(_selectors(spec)),
         config=tuple(_opaque(entry) for entry in spec.children("config")),
         extended_resource_name=spec.text("extendedResourceName") or None,
+        created_at=_metadata(obj).text("creationTimestamp"),
     )
 
 
@@ -192,6 +199,11 @@ def _wish(fields: Fields) -> DeviceWish:
         admin_access=fields.boolean("adminAccess") or False,
         tolerations=tuple(_toleration(entry) for entry in fields.children("tolerations")),
         capacity=None if capacity is None else capacity.quantity_map("requests"),
+        names_admin_access=fields.has("adminAccess"),
+        derived_attributes=tuple(
+            DerivedAttribute(name=entry.text("name"), expression=entry.text("expression"))
+            for entry in fields.children("derivedAttributes")
+        ),
     )
 
 
@@ -240,6 +252,7 @@ def _result(fields: Fields) -> DeviceResult:
         binding_failure_conditions=fields.texts("bindingFailureConditions"),
         share_id=fields.text("shareID") or None,
         consumed_capacity=fields.quantity_map("consumedCapacity") or None,
+        skip_node_operations=fields.texts("skipNodeOperations"),
     )
 
 

@@ -73,6 +73,7 @@ def decode_slice(obj: JsonObject) -> ResourceSlice:
         shared_counters=tuple(
             _counters(entry, name=entry.text("name")) for entry in spec.children("sharedCounters")
         ),
+        skip_node_operations=spec.texts("skipNodeOperations"),
     )
 
 
@@ -181,4 +182,5 @@ def _counters(fields: Fields, *, name: str) -> CounterSet:
             counter: Fields.at(path, entry).quantity("value") or ZERO
             for counter, path, entry in fields.entries("counters")
         },
+        compatibility_groups=fields.texts("compatibilityGroups"),
     )

@@ -20,6 +20,7 @@ FLAT_REQUEST_FIELDS: Final = (
     "adminAccess",
     "tolerations",
     "capacity",
+    "derivedAttributes",
 )
 
 
