@@ -75,11 +75,8 @@ def _visible(inventory: Inventory, node: Node) -> Iterator[tuple[NodePool, Publi
 
 
 def _newest(inventory: Inventory) -> Iterator[PublishedDevice]:
-    for slices in inventory.of_pool.values():
-        newest = max(each.slice.generation for each in slices)
-        for each in slices:
-            if each.slice.generation == newest:
-                yield from each.devices
+    for pool in inventory.of_pool.values():
+        yield from pool.generation(pool.newest).devices
 
 
 def _out_of_reach(seen: _Sightings, left_out: Mapping[str, str]) -> str:

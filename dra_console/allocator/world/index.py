@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from dra_console.allocator.inventory import DeviceTaintRule, Node, PoolId, ResourceSlice
 from dra_console.allocator.model import DeviceClass, ResourceClaim, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
-from dra_console.allocator.world.pools import NodePool, PublishedSlice, gather, publish
+from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, gather, publish
 from dra_console.allocator.world.usage import Usage, usage_of
 
 
@@ -30,7 +30,7 @@ class Inventory:
     floating: tuple[PublishedSlice, ...]
     """Slices that several nodes may use."""
 
-    of_pool: Mapping[PoolId, tuple[PublishedSlice, ...]]
+    of_pool: Mapping[PoolId, Pool]
     _pools: dict[Node, tuple[NodePool, ...]] = field(default_factory=dict)
 
     def pools_on(self, node: Node) -> tuple[NodePool, ...]:
@@ -98,7 +98,7 @@ def inventory_of(slices: Iterable[ResourceSlice], *, rules: Iterable[DeviceTaint
         slices=published,
         of_node={name: tuple(each) for name, each in of_node.items()},
         floating=tuple(floating),
-        of_pool={pool_id: tuple(each) for pool_id, each in of_pool.items()},
+        of_pool={pool_id: Pool(tuple(each)) for pool_id, each in of_pool.items()},
     )
 
 

@@ -9,7 +9,7 @@ node, a newer generation that lives on other nodes alone is not noticed here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dra_console.allocator.facts import DeviceFacts, facts_of
@@ -97,23 +97,97 @@ class PoolStatus(StrEnum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodePool:
-    """A pool with the slices that one node can use.
+@dataclass(slots=True, eq=False)
+class PoolGeneration:
+    """The slices of one generation of a pool, on all nodes; shared by what nodes see of it."""
 
-    `all_devices` and `counters` are those of the whole pool, on all nodes.
-    """
+    slices: tuple[PublishedSlice, ...]
+    _devices: tuple[PublishedDevice, ...] | None = None
+    _counters: Mapping[Counter, Quantity] | None = None
+    _contradiction: str | None = None
+
+    @property
+    def devices(self) -> tuple[PublishedDevice, ...]:
+        """All devices, in no particular order of slices."""
+        if self._devices is None:
+            self._devices = tuple(device for each in self.slices for device in each.devices)
+        return self._devices
+
+    @property
+    def counters(self) -> Mapping[Counter, Quantity]:
+        """What the pool publishes of each shared counter."""
+        if self._counters is None:
+            self._counters = totals_of(
+                counter_set for each in self.slices for counter_set in each.slice.shared_counters
+            )
+        return self._counters
+
+    @property
+    def contradiction(self) -> str:
+        """What is wrong with the counters; empty if nothing is."""
+        if self._contradiction is None:
+            self._contradiction = _counter_contradiction(self.slices)
+        return self._contradiction
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """All slices of a pool in the cluster, of whatever generation."""
+
+    slices: tuple[PublishedSlice, ...]
+    _newest: int | None = None
+    _generations: dict[int, PoolGeneration] = field(default_factory=dict)
+
+    @property
+    def newest(self) -> int:
+        """Its highest generation."""
+        if self._newest is None:
+            self._newest = max(each.slice.generation for each in self.slices)
+        return self._newest
+
+    def generation(self, number: int) -> PoolGeneration:
+        """Return the slices of one generation."""
+        known = self._generations.get(number)
+        if known is None:
+            known = self._generations[number] = PoolGeneration(
+                tuple(each for each in self.slices if each.slice.generation == number)
+            )
+        return known
+
+
+@dataclass(slots=True, eq=False)
+class NodePool:
+    """A pool with the slices that one node can use, ordered by name."""
 
     id: PoolId
     status: PoolStatus
     problem: str
-    devices: tuple[PublishedDevice, ...]
-    all_devices: tuple[PublishedDevice, ...]
-    counters: Mapping[Counter, Quantity]
+    slices: tuple[PublishedSlice, ...]
+    generation: PoolGeneration
+    _devices: tuple[PublishedDevice, ...] | None = None
+
+    @property
+    def devices(self) -> tuple[PublishedDevice, ...]:
+        """Devices that the node sees, in first-fit order."""
+        if self._devices is None:
+            self._devices = tuple(device for each in self.slices for device in each.devices)
+        return self._devices
+
+    @property
+    def all_devices(self) -> tuple[PublishedDevice, ...]:
+        """Devices of the whole pool, on all nodes."""
+        return self.generation.devices
+
+    @property
+    def counters(self) -> Mapping[Counter, Quantity]:
+        """Shared counters of the whole pool."""
+        return self.generation.counters
 
     @property
     def has_binding_conditions(self) -> bool:
-        return any(published.device.binding_conditions for published in self.devices)
+        return any(
+            device.binding_conditions for each in self.slices for device in each.slice.devices
+        )
 
 
 def publish(slice_: ResourceSlice, *, rules: Iterable[DeviceTaintRule]) -> PublishedSlice:
@@ -137,7 +211,7 @@ def _published(
 
 
 def gather(
-    relevant: Iterable[PublishedSlice], *, of_pool: Mapping[PoolId, Sequence[PublishedSlice]]
+    relevant: Iterable[PublishedSlice], *, of_pool: Mapping[PoolId, Pool]
 ) -> tuple[NodePool, ...]:
     """Group the slices relevant for one node into pools, in first-fit order.
 
@@ -156,60 +230,53 @@ def gather(
     pools = [
         pool
         for pool_id, slices in newest.items()
-        if (pool := _pool(pool_id, slices, everywhere=of_pool[pool_id])) is not None
+        if (pool := _node_pool(pool_id, slices, everywhere=of_pool[pool_id])) is not None
     ]
     return tuple(sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id)))
 
 
-def _pool(
-    pool_id: PoolId, slices: Sequence[PublishedSlice], *, everywhere: Sequence[PublishedSlice]
+def _node_pool(
+    pool_id: PoolId, slices: Sequence[PublishedSlice], *, everywhere: Pool
 ) -> NodePool | None:
-    generation = slices[0].slice.generation
+    number = slices[0].slice.generation
     wanted = slices[0].slice.resource_slice_count
-    of_generation = [each for each in everywhere if each.slice.generation == generation]
+    generation = everywhere.generation(number)
     is_whole_here = len(slices) == wanted
-    if not is_whole_here and any(each.slice.generation > generation for each in everywhere):
+    if not is_whole_here and everywhere.newest > number:
         return None
-    ordered = sorted(slices, key=lambda each: each.slice.name)
+    ordered = tuple(sorted(slices, key=lambda each: each.slice.name))
     status, problem = PoolStatus.READY, ""
-    if not is_whole_here and len(of_generation) != wanted:
+    if not is_whole_here and len(generation.slices) != wanted:
         status = PoolStatus.INCOMPLETE
-        problem = f"{len(of_generation)} of {wanted} slices of generation {generation}"
-    elif contradiction := _contradiction(ordered, of_generation=of_generation):
+        problem = f"{len(generation.slices)} of {wanted} slices of generation {number}"
+    elif contradiction := _duplicate(ordered) or generation.contradiction:
         status, problem = PoolStatus.INVALID, contradiction
-    return NodePool(
-        id=pool_id,
-        status=status,
-        problem=problem,
-        devices=tuple(device for each in ordered for device in each.devices),
-        all_devices=tuple(device for each in of_generation for device in each.devices),
-        counters=totals_of(
-            counter_set for each in of_generation for counter_set in each.slice.shared_counters
-        ),
-    )
+    return NodePool(pool_id, status, problem, ordered, generation)
 
 
-def _contradiction(
-    slices: Sequence[PublishedSlice], *, of_generation: Sequence[PublishedSlice]
-) -> str:
+def _duplicate(slices: Sequence[PublishedSlice]) -> str:
     names: set[str] = set()
-    for published in (device for each in slices for device in each.devices):
-        if published.id.device in names:
-            return f"duplicate device {published.id.device}"
-        names.add(published.id.device)
+    for device in (device for each in slices for device in each.slice.devices):
+        if device.name in names:
+            return f"duplicate device {device.name}"
+        names.add(device.name)
+    return ""
+
+
+def _counter_contradiction(slices: Sequence[PublishedSlice]) -> str:
     counter_sets: dict[str, frozenset[str]] = {}
-    for counter_set in (shared for each in of_generation for shared in each.slice.shared_counters):
+    for counter_set in (shared for each in slices for shared in each.slice.shared_counters):
         if counter_set.name in counter_sets:
             return f"duplicate counter set {counter_set.name}"
         counter_sets[counter_set.name] = frozenset(counter_set.counters)
-    for published in (device for each in of_generation for device in each.devices):
-        for counter_set in published.device.consumes_counters:
+    for device in (device for each in slices for device in each.slice.devices):
+        for counter_set in device.consumes_counters:
             if counter_set.name not in counter_sets:
-                return f"device {published.id.device} draws on no such set {counter_set.name}"
+                return f"device {device.name} draws on no such set {counter_set.name}"
             unknown = set(counter_set.counters) - counter_sets[counter_set.name]
             if unknown:
                 return (
-                    f"device {published.id.device} draws on no such counter "
+                    f"device {device.name} draws on no such counter "
                     f"{min(unknown)} of {counter_set.name}"
                 )
     return ""
