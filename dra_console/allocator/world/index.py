@@ -19,7 +19,7 @@ from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, ga
 from dra_console.allocator.world.usage import Usage, usage_of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Inventory:
     """All slices of the cluster, found by node and by pool."""
 
@@ -50,7 +50,7 @@ class Inventory:
         return known
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Index:
     """A snapshot, ready to be searched."""
 
