@@ -234,7 +234,9 @@ def test_malformed_node_selector_is_broken_input() -> None:
 
     found = answer([claim(r())], [pool("p", "x", node=None, nodeSelector=broken)])
 
-    assert found.startswith("FATAL: node selector of a ResourceSlice: zone: expected one of In")
+    assert found.startswith(
+        "FATAL: node selector of a ResourceSlice: matchExpressions: zone: expected one of In"
+    )
 
 
 def test_claim_of_a_slice_reads_back() -> None:
