@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dra_console.allocator.inventory import DeviceId, Node
-from dra_console.allocator.world.index import Inventory
+from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.nodes import reaches
 from dra_console.allocator.world.pools import NodePool, PoolStatus, PublishedDevice
 
@@ -75,7 +75,7 @@ def _visible(inventory: Inventory, node: Node) -> Iterator[tuple[NodePool, Publi
 
 
 def _newest(inventory: Inventory) -> Iterator[PublishedDevice]:
-    for pool in inventory.of_pool.values():
+    for pool in inventory.pools():
         yield from pool.generation(pool.newest).devices
 
 

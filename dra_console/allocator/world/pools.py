@@ -8,7 +8,7 @@ One consequence is kept from upstream: if every slice of an older generation rea
 node, a newer generation that lives on other nodes alone is not noticed here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -137,6 +137,9 @@ class Pool:
     slices: tuple[PublishedSlice, ...]
     _newest: int | None = None
     _generations: dict[int, PoolGeneration] = field(default_factory=dict)
+    _on_nodes: "dict[tuple[int, tuple[PublishedSlice, ...]], NodePool | None]" = field(
+        default_factory=dict
+    )
 
     @property
     def newest(self) -> int:
@@ -153,6 +156,17 @@ class Pool:
                 tuple(each for each in self.slices if each.slice.generation == number)
             )
         return known
+
+    def seen_through(self, slices: Sequence[PublishedSlice]) -> "NodePool | None":
+        """Return the pool as nodes have it that can use just these slices of one generation.
+
+        How many slices it should have, the first one says. Nothing if they are outdated.
+        """
+        wanted = slices[0].slice.resource_slice_count
+        ordered = tuple(sorted(slices, key=lambda each: each.slice.name))
+        if (wanted, ordered) not in self._on_nodes:
+            self._on_nodes[wanted, ordered] = _node_pool(ordered, wanted=wanted, everywhere=self)
+        return self._on_nodes[wanted, ordered]
 
 
 @dataclass(slots=True, eq=False)
@@ -211,13 +225,13 @@ def _published(
 
 
 def gather(
-    relevant: Iterable[PublishedSlice], *, of_pool: Mapping[PoolId, Pool]
+    relevant: Iterable[PublishedSlice], *, pool_of: Callable[[PoolId], Pool]
 ) -> tuple[NodePool, ...]:
     """Group the slices relevant for one node into pools, in first-fit order.
 
-    `of_pool` holds all slices of the cluster. Pools of which only an outdated generation is
-    visible are left out. Pools with binding conditions come last, otherwise the order is
-    driver, then pool name; inside a pool slices are ordered by name.
+    `pool_of` finds all slices of a pool in the cluster. Pools of which only an outdated
+    generation is visible are left out. Pools with binding conditions come last, otherwise the
+    order is driver, then pool name; inside a pool slices are ordered by name.
     """
     newest: dict[PoolId, list[PublishedSlice]] = {}
     for each in relevant:
@@ -230,28 +244,26 @@ def gather(
     pools = [
         pool
         for pool_id, slices in newest.items()
-        if (pool := _node_pool(pool_id, slices, everywhere=of_pool[pool_id])) is not None
+        if (pool := pool_of(pool_id).seen_through(slices)) is not None
     ]
     return tuple(sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id)))
 
 
 def _node_pool(
-    pool_id: PoolId, slices: Sequence[PublishedSlice], *, everywhere: Pool
+    slices: tuple[PublishedSlice, ...], *, wanted: int, everywhere: Pool
 ) -> NodePool | None:
     number = slices[0].slice.generation
-    wanted = slices[0].slice.resource_slice_count
     generation = everywhere.generation(number)
     is_whole_here = len(slices) == wanted
     if not is_whole_here and everywhere.newest > number:
         return None
-    ordered = tuple(sorted(slices, key=lambda each: each.slice.name))
     status, problem = PoolStatus.READY, ""
     if not is_whole_here and len(generation.slices) != wanted:
         status = PoolStatus.INCOMPLETE
         problem = f"{len(generation.slices)} of {wanted} slices of generation {number}"
-    elif contradiction := _duplicate(ordered) or generation.contradiction:
+    elif contradiction := _duplicate(slices) or generation.contradiction:
         status, problem = PoolStatus.INVALID, contradiction
-    return NodePool(pool_id, status, problem, ordered, generation)
+    return NodePool(slices[0].pool_id, status, problem, slices, generation)
 
 
 def _duplicate(slices: Sequence[PublishedSlice]) -> str:

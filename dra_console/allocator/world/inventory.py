@@ -1,0 +1,143 @@
+"""All slices of the cluster, found by node and by pool.
+
+Most nodes are like others and most questions are answered on the first few of them, so
+nothing is made of a slice before somebody looks at its node or its pool: to start is one
+walk over the slices.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from dra_console.allocator.inventory import DeviceTaintRule, Node, PoolId, ResourceSlice
+from dra_console.allocator.rules import DEFAULT_RULES, Rules
+from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, gather, publish
+
+
+class Inventory:
+    """Slices, and what nodes see of them; compared by identity.
+
+    `put` and `remove` forget what was derived from the pool that they change, and from no
+    other one. Slices may share a name, since an invalid dump can hold such.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_floating",
+        "_of_node",
+        "_of_pool",
+        "_on_node",
+        "_pools",
+        "_published",
+        "_slices_of_pool",
+        "rules",
+        "taint_rules",
+    )
+
+    def __init__(
+        self,
+        slices: Iterable[ResourceSlice] = (),
+        *,
+        taint_rules: Iterable[DeviceTaintRule] = (),
+        rules: Rules = DEFAULT_RULES,
+    ) -> None:
+        self.rules: Final = rules
+        self.taint_rules: Final = tuple(taint_rules)
+        self._of_node: Final[dict[str, list[ResourceSlice]]] = {}
+        self._floating: Final[list[ResourceSlice]] = []
+        """Slices that several nodes may use."""
+        self._slices_of_pool: Final[dict[str, list[ResourceSlice]]] = {}
+        """By the pool's name alone, which is all that one walk can afford."""
+        self._published: Final[dict[int, PublishedSlice]] = {}
+        """By identity of the slice."""
+        self._pools: Final[dict[PoolId, Pool]] = {}
+        self._on_node: Final[dict[Node, tuple[NodePool, ...]]] = {}
+        for each in slices:
+            self._add(each)
+
+    def _add(self, slice_: ResourceSlice) -> None:
+        node_name = slice_.reach.node_name
+        if node_name is None:
+            self._floating.append(slice_)
+        elif node_name in self._of_node:
+            self._of_node[node_name].append(slice_)
+        else:
+            self._of_node[node_name] = [slice_]
+        if slice_.pool in self._slices_of_pool:
+            self._slices_of_pool[slice_.pool].append(slice_)
+        else:
+            self._slices_of_pool[slice_.pool] = [slice_]
+
+    def pools_on(self, node: Node) -> tuple[NodePool, ...]:
+        """List the pools that the node sees, in first-fit order.
+
+        Raises:
+            NodeSelectorError: a slice's node selector is malformed.
+
+        """
+        known = self._on_node.get(node)
+        if known is None:
+            nearby = [self.published(each) for each in self._of_node.get(node.name, ())]
+            nearby += [
+                published
+                for published in map(self.published, self._floating)
+                if published.is_relevant(node)
+            ]
+            known = self._on_node[node] = gather(nearby, pool_of=self.pool)
+        return known
+
+    def published(self, slice_: ResourceSlice) -> PublishedSlice:
+        """Return one of its slices with what is derived from it."""
+        known = self._published.get(id(slice_))
+        if known is None:
+            known = self._published[id(slice_)] = publish(slice_, rules=self.taint_rules)
+        return known
+
+    def pool(self, pool_id: PoolId) -> Pool:
+        """Return all slices of a pool in the cluster."""
+        known = self._pools.get(pool_id)
+        if known is None:
+            known = self._pools[pool_id] = Pool(
+                tuple(
+                    self.published(each)
+                    for each in self._slices_of_pool.get(pool_id.pool, ())
+                    if each.driver == pool_id.driver
+                )
+            )
+        return known
+
+    def pools(self) -> Iterator[Pool]:
+        """Walk all pools, in the order of their first slices."""
+        ids = (each.pool_id for slices in self._slices_of_pool.values() for each in slices)
+        return (self.pool(pool_id) for pool_id in dict.fromkeys(ids))
+
+    def slices(self) -> Iterator[ResourceSlice]:
+        """Walk all slices."""
+        return (each for slices in self._slices_of_pool.values() for each in slices)
+
+    def put(self, slice_: ResourceSlice) -> None:
+        """Add a slice; one that it replaces has to be removed before."""
+        self._add(slice_)
+        self._forget(slice_)
+
+    def remove(self, slice_: ResourceSlice) -> None:
+        """Take a slice away; it has to be the very object that was put."""
+        node_name = slice_.reach.node_name
+        _take_out(slice_, self._floating if node_name is None else self._of_node[node_name])
+        _take_out(slice_, self._slices_of_pool[slice_.pool])
+        if node_name is not None and not self._of_node[node_name]:
+            del self._of_node[node_name]
+        if not self._slices_of_pool[slice_.pool]:
+            del self._slices_of_pool[slice_.pool]
+        self._published.pop(id(slice_), None)
+        self._forget(slice_)
+
+    def _forget(self, slice_: ResourceSlice) -> None:
+        self._pools.pop(slice_.pool_id, None)
+
+    def forget_node(self, node: Node) -> None:
+        """Look again when the node is asked for next, since a pool that it sees has changed."""
+        self._on_node.pop(node, None)
+
+
+def _take_out(slice_: ResourceSlice, slices: list[ResourceSlice]) -> None:
+    del slices[next(at for at, each in enumerate(slices) if each is slice_)]
