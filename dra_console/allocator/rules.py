@@ -17,7 +17,7 @@ from typing import Final, Self
 
 
 class Feature(StrEnum):
-    """A feature gate that changes what the allocator does."""
+    """A feature gate that changes what the allocator does, or what the API server stores."""
 
     ADMIN_ACCESS = "DRAAdminAccess"
     PRIORITIZED_LIST = "DRAPrioritizedList"
@@ -30,6 +30,8 @@ class Feature(StrEnum):
     DERIVED_ATTRIBUTES = "DRADerivedAttributes"
     COMPATIBILITY_GROUPS = "DRADeviceCompatibilityGroups"
     OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
+    NODE_ALLOCATABLE_RESOURCES = "DRANodeAllocatableResources"
+    PARTITIONABLE_DEVICES_TYPE = "DRAPartitionableDevicesType"
 
 
 DEFAULT_FEATURES: Final = frozenset(
