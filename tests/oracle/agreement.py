@@ -1,0 +1,80 @@
+"""Ask both allocators for the same scenarios, and collect what they do not agree on."""
+
+import json
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.command.scenario import answer_to
+from tests.oracle.comparison import differences
+from tests.oracle.coverage import features_met
+from tests.oracle.generator.scenario import scenario
+from tests.oracle.go import Oracle
+
+AT_ONCE = 500
+"""Scenarios made at a time; the oracle works on them while we do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A scenario that the two answer differently."""
+
+    scenario: JsonObject
+    ours: JsonObject
+    upstreams: JsonObject
+    parts: Sequence[str]
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run of one series has shown."""
+
+    series: str
+    seed: int
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Upstream's outcomes."""
+
+    out_of_budget: Counter[str] = field(default_factory=Counter)
+    """Who ran out of budget, where the other may have an answer."""
+
+    features: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def scenarios(self) -> int:
+        """Tell how many were asked."""
+        return self.outcomes.total()
+
+
+def compare(oracle: Oracle, series: str, seed: int, count: int) -> Report:
+    """Compare the first scenarios that a seed has in a series."""
+    report = Report(series, seed)
+    for made, ours, upstreams in _answered(oracle, series, seed, count):
+        report.outcomes[str(upstreams["outcome"])] += 1
+        report.features.update(features_met(made, upstreams))
+        for who, answer in (("ours", ours), ("upstream's", upstreams)):
+            report.out_of_budget[who] += answer["outcome"] == "budget"
+        if parts := differences(ours, upstreams):
+            report.differences.append(Difference(made, ours, upstreams, parts))
+    return report
+
+
+def _answered(
+    oracle: Oracle, series: str, seed: int, count: int
+) -> Iterator[tuple[JsonObject, JsonObject, JsonObject]]:
+    for start in range(0, count, AT_ONCE):
+        numbers = range(start, min(start + AT_ONCE, count))
+        made = [scenario(series, seed, number) for number in numbers]
+        lines = [json.dumps(each) for each in made]
+        for each, line, upstreams in zip(made, lines, oracle.answers(lines), strict=True):
+            yield each, our_answer(line), upstreams
+
+
+def our_answer(line: str) -> JsonObject:
+    """Answer a scenario; a crash is an answer, too, since one must not end the run."""
+    try:
+        return answer_to(line)
+    except Exception:  # noqa: BLE001  whatever it is, the scenario that shows it is reported
+        return {"id": None, "outcome": "crash", "error": traceback.format_exc()}
