@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +26,9 @@ type benchLine struct {
 	ID      string            `json:"id"`
 	Claim   json.RawMessage   `json:"claim"`
 	Pods    int               `json:"pods"`
-	// Seconds is how long to repeat a measurement, and how long one search may take.
-	Seconds      float64 `json:"seconds"`
+	// Seconds is how long to repeat a measurement, nothing but the cold one if 0.
+	Seconds float64 `json:"seconds"`
+	// LimitSeconds is how long one stream may take.
 	LimitSeconds float64 `json:"limitSeconds"`
 }
 
@@ -36,15 +36,15 @@ type benchLine struct {
 type benchAnswer struct {
 	ID   string     `json:"id"`
 	Pods []benchPod `json:"pods"`
-	// ColdNanoseconds: NewAllocator and Allocate, expressions not compiled.
+	// ColdNanoseconds: NewAllocator and Allocate with nothing compiled, and in the first line
+	// of the input the CEL environment neither. Measured once.
 	ColdNanoseconds float64 `json:"coldNanoseconds"`
 	// PodNanoseconds: the same with expressions compiled, as the scheduler does for each pod.
 	PodNanoseconds float64 `json:"podNanoseconds"`
 	// WarmNanoseconds: Allocate alone, on an allocator that answered before.
 	WarmNanoseconds float64 `json:"warmNanoseconds"`
 	// IsUnfinished: the limit ended the search, so that there is no answer to compare.
-	IsUnfinished bool   `json:"isUnfinished"`
-	Go           string `json:"go"`
+	IsUnfinished bool `json:"isUnfinished"`
 }
 
 // benchPod is where one pod went; no node if it fits nowhere.
@@ -100,8 +100,8 @@ type pass struct {
 	claim       *resourceapi.ResourceClaim
 	pods        int
 	limit       time.Duration
-	expressions *cel.Cache
-	keepsOne    bool // one allocator for all pods, made before the clock starts
+	expressions *cel.Cache // compiled expressions to use, or nil to start without any
+	keepsOne    bool       // one allocator for all pods, made before the clock starts
 }
 
 func (s stage) measure(line benchLine) (benchAnswer, error) {
@@ -113,27 +113,23 @@ func (s stage) measure(line benchLine) (benchAnswer, error) {
 	limit := time.Duration(line.LimitSeconds * float64(time.Second))
 	budget := time.Duration(line.Seconds * float64(time.Second))
 	one := pass{stage: s, claim: claim, pods: line.Pods, limit: limit}
-	answer := benchAnswer{ID: line.ID, Go: runtime.Version(), Pods: []benchPod{}}
+	answer := benchAnswer{ID: line.ID, Pods: []benchPod{}}
 
 	var err error
-	answer.ColdNanoseconds, answer.Pods, err = one.best(budget, func() *cel.Cache { return newExpressions() })
+	answer.ColdNanoseconds, answer.Pods, err = one.best(0)
 	if errors.Is(err, context.DeadlineExceeded) {
 		answer.IsUnfinished = true
 		return answer, nil
 	}
-	if err != nil {
+	if err != nil || budget == 0 {
 		return answer, err
 	}
-	compiled := newExpressions()
-	keep := func() *cel.Cache { return compiled }
-	if _, _, err = one.best(0, keep); err != nil {
-		return answer, err
-	}
-	if answer.PodNanoseconds, _, err = one.best(budget, keep); err != nil {
+	one.expressions = newExpressions()
+	if answer.PodNanoseconds, _, err = one.best(budget); err != nil {
 		return answer, err
 	}
 	one.keepsOne = true
-	answer.WarmNanoseconds, _, err = one.best(budget, keep)
+	answer.WarmNanoseconds, _, err = one.best(budget)
 	return answer, err
 }
 
@@ -143,11 +139,10 @@ func newExpressions() *cel.Cache {
 
 // best repeats the stream for the budget, at least once, and returns the shortest time of
 // one pod with the answers, which are the same each time.
-func (p pass) best(budget time.Duration, expressions func() *cel.Cache) (float64, []benchPod, error) {
+func (p pass) best(budget time.Duration) (float64, []benchPod, error) {
 	shortest, spent := time.Duration(-1), time.Duration(0)
 	var pods []benchPod
 	for shortest < 0 || spent+shortest < budget {
-		p.expressions = expressions()
 		took, placed, err := p.once()
 		if err != nil {
 			return 0, nil, err
@@ -165,15 +160,20 @@ func (p pass) best(budget time.Duration, expressions func() *cel.Cache) (float64
 func (p pass) once() (time.Duration, []benchPod, error) {
 	features := featuresOf(defaultFeatures)
 	state := usage(p.world.claims, features.ConsumableCapacity)
-	classes := classLister(p.world.classes)
 	ctx, cancel := context.WithTimeout(context.Background(), p.limit)
 	defer cancel()
-	var kept structured.Allocator
+	newAllocator := func() (structured.Allocator, error) {
+		if p.expressions == nil {
+			p.expressions = newExpressions()
+		}
+		return structured.NewAllocator(ctx, features, state, classLister(p.world.classes), p.slices, p.expressions)
+	}
 	if p.keepsOne {
-		var err error
-		if kept, err = structured.NewAllocator(ctx, features, state, classes, p.slices, p.expressions); err != nil {
+		kept, err := newAllocator()
+		if err != nil {
 			return 0, nil, err
 		}
+		newAllocator = func() (structured.Allocator, error) { return kept, nil }
 		// The first search fills what the allocator keeps.
 		if _, err = placeOn(ctx, kept, p.world.nodes, p.claim); err != nil {
 			return 0, nil, err
@@ -183,12 +183,9 @@ func (p pass) once() (time.Duration, []benchPod, error) {
 	pods := make([]benchPod, 0, p.pods)
 	for range p.pods {
 		start := time.Now()
-		allocator := kept
-		if allocator == nil {
-			var err error
-			if allocator, err = structured.NewAllocator(ctx, features, state, classes, p.slices, p.expressions); err != nil {
-				return 0, nil, err
-			}
+		allocator, err := newAllocator()
+		if err != nil {
+			return 0, nil, err
 		}
 		placed, err := placeOn(ctx, allocator, p.world.nodes, p.claim)
 		took += time.Since(start)

@@ -1,0 +1,69 @@
+"""One scenario from question to row: three answers, compared, then three sets of times."""
+
+import time
+from collections.abc import Sequence
+
+from benchmarks.answers import Placement, compare
+from benchmarks.ours import cold_seconds, place_all, pods_of, timed, warm_seconds
+from benchmarks.reference import Reference
+from benchmarks.reference_search import OutOfTimeError
+from benchmarks.scenarios import Scenario
+from benchmarks.table import Row
+from benchmarks.targets import Column
+from benchmarks.upstream import Upstream
+
+
+def measure(scenario: Scenario, *, upstream: Upstream | None, seconds: float) -> Row:
+    """Answer a scenario with every allocator there is, compare the answers, take the times.
+
+    `seconds` is how long each of our figures is repeated.
+
+    Raises:
+        DifferentAnswersError: two of them disagree.
+
+    """
+    answers: dict[str, Sequence[Placement]] = {
+        "ours": place_all(scenario.world.snapshot, pods_of(scenario))
+    }
+    times: dict[Column, float] = {}
+    unfinished: set[Column] = set()
+
+    reference_seconds, placements = ask_reference(scenario)
+    times[Column.REFERENCE] = reference_seconds
+    if placements is None:
+        unfinished.add(Column.REFERENCE)
+    else:
+        answers["the reference method"] = placements
+
+    if upstream is not None:
+        answer = upstream.answer(scenario)
+        times |= answer.seconds
+        if answer.placements is None:
+            unfinished |= answer.seconds.keys()
+        else:
+            answers["upstream"] = answer.placements
+
+    compare(scenario.key, answers)
+    times[Column.COLD] = cold_seconds(scenario, seconds=seconds)
+    times[Column.WARM] = warm_seconds(scenario, seconds=seconds)
+    return Row(scenario.id, scenario.title, times, scenario.targets, frozenset(unfinished))
+
+
+def ask_reference(scenario: Scenario) -> tuple[float, Sequence[Placement] | None]:
+    """Time one pod with the plain method, once, expressions compiled; `None` if it took too long.
+
+    Compiling is left out for its benefit: a scheduler compiles once in its life.
+    """
+    reference = Reference(scenario.world.snapshot)
+    claims = pods_of(scenario)
+    reference.compile(claims)
+    deadline = time.perf_counter() + scenario.limit_seconds
+    placements: list[Placement] = []
+
+    def place() -> None:
+        placements.extend(reference.place(claim, deadline=deadline) for claim in claims)
+
+    try:
+        return timed(place) / len(claims), placements
+    except OutOfTimeError:
+        return scenario.limit_seconds, None

@@ -1,0 +1,115 @@
+"""The table that people read and the JSON that programs read."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.targets import Column, Faster, Seconds, Target
+from dra_console.allocator.model import Json, JsonObject
+
+NO_FIGURE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: what was measured, its times, and what was wanted of them."""
+
+    id: str
+    title: str
+    seconds: Seconds
+    targets: Sequence[Target]
+    unfinished: frozenset[Column] = frozenset()
+    """Columns whose search was stopped without an answer: their times are lower bounds."""
+
+    remarks: Sequence[str] = ()
+    """Figures that are no times."""
+
+    def to_json(self) -> JsonObject:
+        """Write the row with times in microseconds."""
+        targets: list[Json] = [
+            {
+                "target": str(target),
+                "met": target.is_met(self.seconds),
+                "ratio": target.ratio(self.seconds) if isinstance(target, Faster) else None,
+            }
+            for target in self.targets
+        ]
+        return {
+            "id": self.id,
+            "title": self.title,
+            "micros": {str(column): value * 1e6 for column, value in self.seconds.items()},
+            "unfinished": [str(column) for column in sorted(self.unfinished)],
+            "targets": targets,
+            "remarks": [*self.remarks],
+        }
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Write a Markdown table, one line for each row, that can be read as it stands."""
+    header = ["", "scenario", *Column, "target", "measured", "met"]
+    lines = [header, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))} |"
+        for line in lines
+    )
+
+
+def remarks(rows: Iterable[Row]) -> str:
+    """List what the table has no column for."""
+    return "\n".join(f"{row.id} {row.title}: {each}" for row in rows for each in row.remarks)
+
+
+def missed(rows: Iterable[Row]) -> list[str]:
+    """List the targets that were measured and not met."""
+    return [
+        f"{row.id} {row.title}: {target}"
+        for row in rows
+        for target in row.targets
+        if target.is_met(row.seconds) is False
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Write a time with three digits and the unit that suits it."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row.id,
+        row.title,
+        *(_figure(row, column) for column in Column),
+        "; ".join(map(str, row.targets)),
+        "; ".join(_measured(target, row.seconds) for target in row.targets),
+        "; ".join(_verdict(target.is_met(row.seconds)) for target in row.targets),
+    ]
+
+
+def _figure(row: Row, column: Column) -> str:
+    if column not in row.seconds:
+        return NO_FIGURE
+    bound = "> " if column in row.unfinished else ""
+    return bound + duration(row.seconds[column])
+
+
+def _measured(target: Target, seconds: Seconds) -> str:
+    match target:
+        case Faster():
+            ratio = target.ratio(seconds)
+            return NO_FIGURE if ratio is None else f"{_three_digits(ratio)}x"
+        case _ if hasattr(target, "measured"):
+            return _three_digits(target.measured)
+        case _:
+            return duration(seconds[target.of]) if target.of in seconds else NO_FIGURE
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.3g}" if number < 1000 else f"{round(number):,}"  # noqa: PLR2004 - three digits
+
+
+def _verdict(is_met: bool | None) -> str:  # noqa: FBT001 - printed, not a choice
+    return {True: "yes", False: "NO", None: "not known"}[is_met]
