@@ -5,14 +5,24 @@ No line ends it: what is wrong with one is its answer.
 """
 
 import json
+import traceback
 from collections.abc import Iterable
 from typing import TextIO
 
-from dra_console.allocator.command.scenario import answer_to
+from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.command.scenario import answer_to, refusal
 
 
-def batch(lines: Iterable[bytes], output: TextIO) -> None:
+def batch(lines: Iterable[bytes], output: TextIO, errors: TextIO) -> None:
     """Answer all lines; texts outside ASCII are escaped, so that any terminal shows them."""
     for line in lines:
-        output.write(f"{json.dumps(answer_to(line), separators=(',', ':'))}\n")
+        output.write(f"{json.dumps(_answer_to(line, errors), separators=(',', ':'))}\n")
         output.flush()
+
+
+def _answer_to(line: bytes, errors: TextIO) -> JsonObject:
+    try:
+        return answer_to(line)
+    except Exception as error:  # noqa: BLE001  our own fault, and the lines after it still count
+        traceback.print_exc(file=errors)
+        return refusal(f"internal error: {error!r}", scenario_id=None)

@@ -15,8 +15,6 @@ OTHER_GATES: Final = frozenset(
         "DynamicResourceAllocation",
         "DRADeviceTaintRules",
         "DRAExtendedResource",
-        "DRANodeAllocatableResources",
-        "DRAPartitionableDevicesType",
         "DRAResourceClaimDeviceStatus",
         "DRAResourcePoolStatus",
         "DRASchedulerFilterTimeout",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.api_json import JsonObject, object_of
 from dra_console.allocator.command.pods import Pod, decode_pod
 from dra_console.allocator.decoding.decode import (
     decode_claim,
@@ -84,24 +84,23 @@ class Gathering:
     taint_rules: list[DeviceTaintRule] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
 
-    def take(self, obj: JsonObject) -> ObjectName | None:
-        """Decode an object and return its name, or `None` if its kind has no use here.
+    def take(self, obj: JsonObject) -> bool:
+        """Decode an object, or tell that its kind has no use here.
 
         Raises:
             ObjectError: it is of a version that cannot be read, or a field is wrong.
 
         """
-        kind = kind_of(obj)
+        kind = _kind_of(obj)
         if kind is None:
-            return None
-        name = ObjectName(kind, "", "")
+            return False
+        name = name_of(obj)
         try:
-            obj, name = _named(obj, kind)
             _check_version(obj, kind)
-            self._decode(kind, obj)
+            self._decode(kind, _in_namespace(obj, name.namespace))
         except DecodeError as error:
             raise ObjectError(f"{name}: {error}") from error
-        return name
+        return True
 
     def _decode(self, kind: str, obj: JsonObject) -> None:
         match kind:
@@ -131,8 +130,29 @@ class Gathering:
         )
 
 
-def kind_of(obj: JsonObject) -> str | None:
-    """Return the kind of an object that can be gathered; without `apiVersion` the kind decides."""
+def is_of_use(obj: JsonObject) -> bool:
+    """Tell whether `take` would decode the object."""
+    return _kind_of(obj) is not None
+
+
+def name_of(obj: JsonObject) -> ObjectName:
+    """Read an object's name; a namespaced one that names no namespace is in the default one.
+
+    Raises:
+        ObjectError: kind or metadata are of the wrong shape.
+
+    """
+    kind = obj.get("kind")
+    try:
+        metadata = Fields.at("metadata", obj.get("metadata") or {})
+        namespace = metadata.text("namespace") or DEFAULT_NAMESPACE if kind in NAMESPACED else ""
+        return ObjectName(str(kind), namespace, metadata.text("name"))
+    except DecodeError as error:
+        raise ObjectError(f"{kind}: {error}") from error
+
+
+def _kind_of(obj: JsonObject) -> str | None:
+    """Return the kind of an object of use; without `apiVersion` the kind alone decides."""
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if not isinstance(kind, str):
         return None
@@ -144,14 +164,11 @@ def kind_of(obj: JsonObject) -> str | None:
     return kind if (group, kind) in VERSIONS else None
 
 
-def _named(obj: JsonObject, kind: str) -> tuple[JsonObject, ObjectName]:
-    """Read an object's name, and give it the default namespace if it should have one."""
-    metadata = Fields.at("metadata", obj.get("metadata") or {})
-    namespace = ""
-    if kind in NAMESPACED:
-        namespace = metadata.text("namespace") or DEFAULT_NAMESPACE
-        obj = {**obj, "metadata": {**metadata.raw, "namespace": namespace}}
-    return obj, ObjectName(kind, namespace, metadata.text("name"))
+def _in_namespace(obj: JsonObject, namespace: str) -> JsonObject:
+    if not namespace:
+        return obj
+    metadata = object_of(obj.get("metadata"))
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
 
 
 def _check_version(obj: JsonObject, kind: str) -> None:

@@ -87,8 +87,13 @@ def answer_to(line: str | bytes) -> JsonObject:
     try:
         scenario = Scenario.decode(line)
     except ScenarioError as error:
-        return {"id": error.scenario_id, "outcome": "error", "error": str(error), "micros": 0}
+        return refusal(str(error), scenario_id=error.scenario_id)
     return answer(scenario)
+
+
+def refusal(message: str, *, scenario_id: Json) -> JsonObject:
+    """Write the answer to a line that is no scenario."""
+    return {"id": scenario_id, "outcome": "error", "error": message, "micros": 0}
 
 
 def _outcome(scenario: Scenario, found: FirstFit) -> JsonObject:

@@ -1,0 +1,137 @@
+"""`explain`: why claims fit or do not, as text or as JSON."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.command.inquiries import Inquiry, folded
+from dra_console.allocator.command.report import printable, report, wrapped
+from dra_console.allocator.command.statuses import OF_OUTCOME, ExitStatus, worst
+from dra_console.allocator.command.task import Task
+from dra_console.allocator.explanation.explain import explain
+from dra_console.allocator.explanation.explanation import ExplainedOutcome, Explanation
+
+WIDTHS: Final = (60, 140)
+"""Narrower text breaks words, and longer lines are hard to read."""
+
+WIDTH_WITHOUT_TERMINAL: Final = 100
+STATUS_WORDS: Final = {
+    ExitStatus.FITS: "fits",
+    ExitStatus.DOES_NOT_FIT: "does not fit",
+    ExitStatus.BROKEN_INPUT: "broken",
+    ExitStatus.BUDGET: "without an answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An inquiry and its answer; `explanation` is `None` where no claim is there at all."""
+
+    inquiry: Inquiry
+    explanation: Explanation | None
+
+    @property
+    def status(self) -> ExitStatus:
+        own = [OF_OUTCOME[self.explanation.outcome]] if self.explanation else []
+        return worst([*own, *([ExitStatus.DOES_NOT_FIT] if self.inquiry.missing else [])])
+
+    def to_json(self) -> JsonObject:
+        inquiry = self.inquiry
+        return {
+            "pod": inquiry.pod.key if inquiry.pod else None,
+            "claims": [claim.key for claim in inquiry.claims],
+            "podsAlike": inquiry.alike,
+            "missing": [*inquiry.missing],
+            "notes": [*inquiry.notes],
+            "explanation": self.explanation.to_json() if self.explanation else None,
+        }
+
+
+def explain_task(task: Task, output: TextIO, errors: TextIO, *, as_json: bool) -> ExitStatus:
+    """Explain everything that was asked about, and return the worst status.
+
+    Each pod is looked at alone, as if it were the next to get devices.
+    """
+    explained: list[Explained] = []
+    for each in _explained(task):
+        explained.append(each)
+        if not as_json:
+            lines = report(each.inquiry, each.explanation, width=_width())
+            output.write("".join(f"{line}\n" for line in (*lines, "")))
+            output.flush()
+        for line in _broken(task, each):
+            print(printable(line), file=errors)
+    status = worst(each.status for each in explained)
+    if as_json:
+        json.dump(_as_json(task, explained), output, indent=2)
+        output.write("\n")
+    else:
+        lines = (line for text in _summary(task, explained) for line in wrapped(text, _width()))
+        output.write("".join(f"{line}\n" for line in lines))
+    return status
+
+
+def _explained(task: Task) -> Iterator[Explained]:
+    node_names = [node.name for node in task.nodes]
+    for inquiry in folded(task.inquiries):
+        explanation = (
+            explain(task.snapshot, inquiry.claims, node_names=node_names, rules=task.rules)
+            if inquiry.claims
+            else None
+        )
+        yield Explained(inquiry, explanation)
+
+
+def _broken(task: Task, explained: Explained) -> Iterator[str]:
+    explanation = explained.explanation
+    if explanation is not None and explanation.outcome is ExplainedOutcome.BROKEN:
+        for claim in explained.inquiry.claims:
+            place = task.dump.place_of("ResourceClaim", claim.namespace, claim.name)
+            yield f"dra-explain: {place}: ResourceClaim {claim.key}: {explanation.headline}"
+
+
+def _summary(task: Task, explained: list[Explained]) -> Iterator[str]:
+    if not explained:
+        claims = len(task.snapshot.claims)
+        yield (
+            f"Nothing waits: all claims of the dump have their devices ({claims})."
+            if claims
+            else "The dump holds no ResourceClaim and no pod that waits for one."
+        )
+    elif len(explained) > 1:
+        counts = Counter(STATUS_WORDS[each.status] for each in explained)
+        parts = ", ".join(f"{count} {words}" for words, count in counts.items())
+        yield (
+            f"Asked about {len(explained)}: {parts}. Each was looked at alone, as if it came next."
+        )
+    yield from task.remarks
+    if task.dump.ignored:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in task.dump.ignored.most_common())
+        yield f"Ignored, of other kinds: {kinds}."
+
+
+def _as_json(task: Task, explained: list[Explained]) -> JsonObject:
+    return {
+        "status": int(worst(each.status for each in explained)),
+        "explanations": [each.to_json() for each in explained],
+        "remarks": [*task.remarks],
+        "ignored": dict(task.dump.ignored),
+    }
+
+
+def _width() -> int:
+    """Measure the terminal, also where the output goes through `less`."""
+    narrowest, widest = WIDTHS
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal():
+        return min(max(int(columns), narrowest), widest)
+    for stream in (1, 2, 0):
+        try:
+            return min(max(os.get_terminal_size(stream).columns, narrowest), widest)
+        except OSError:
+            continue
+    return WIDTH_WITHOUT_TERMINAL
