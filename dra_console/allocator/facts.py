@@ -50,7 +50,7 @@ def facts_of(device: Device, *, driver: str) -> DeviceFacts:
             {name: capacity.value for name, capacity in device.capacity.items()}, driver=driver
         ),
         allow_multiple_allocations=device.allow_multiple_allocations,
-        fault=_fault(device),
+        fault=fault_of(device),
     )
 
 
@@ -65,7 +65,8 @@ def _by_domain(values: Mapping[str, Value], *, driver: str) -> Domains[Value]:
     return domains
 
 
-def _fault(device: Device) -> str | None:
+def fault_of(device: Device) -> str | None:
+    """Say what is wrong with a device's attributes; `None` if expressions can look at it."""
     for name, attribute in device.attributes.items():
         if attribute.kind is AttributeKind.UNKNOWN:
             return f"attribute {name}: unsupported attribute value"

@@ -1,0 +1,158 @@
+"""What can be seen of a device, as small numbers that are equal for equal devices.
+
+An attribute or capacity is looked up where the driver put it, without grouping the device's
+attributes by domain first, since that is done for every device of a fleet.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dra_console.allocator.cel.text import Read
+from dra_console.allocator.facts import fault_of
+from dra_console.allocator.inventory import Device, ResourceSlice
+from dra_console.allocator.world.inventory import Inventory
+from dra_console.allocator.world.pools import PublishedSlice, taints_on
+
+
+class Numbering:
+    """Gives equal things equal numbers, from 0."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        self._numbers: Final[dict[Hashable, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def of(self, thing: Hashable) -> int:
+        """Return the number of a thing."""
+        return self._numbers.setdefault(thing, len(self._numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Where a device keeps what an expression calls `group[domain].name`."""
+
+    is_capacity: bool
+    domain: str
+    qualified: str
+    bare: str | None
+    """The name alone, which means the driver's domain; `None` if it has a slash or is open."""
+
+    is_whole_domain: bool
+
+    @classmethod
+    def of(cls, read: Read) -> "Lookup":
+        name = read.name
+        return cls(
+            is_capacity=read.group == "capacity",
+            domain=read.domain,
+            qualified=f"{read.domain}/{name or ''}",
+            bare=None if name is None or "/" in name else name,
+            is_whole_domain=name is None,
+        )
+
+    def find(self, device: Device, *, driver: str) -> Hashable:
+        """Return what the device has there."""
+        if self.is_capacity:
+            return self._capacity(device, driver)
+        attributes = device.attributes
+        if self.is_whole_domain:
+            return tuple(
+                (name, attributes[name].kind, attributes[name].value)
+                for name in self._of_domain(attributes, driver)
+            )
+        found = attributes.get(self.qualified)
+        if found is None and self.bare is not None and self.domain == driver:
+            found = attributes.get(self.bare)
+        return None if found is None else (found.kind, found.value)
+
+    def _capacity(self, device: Device, driver: str) -> Hashable:
+        capacity = device.capacity
+        if self.is_whole_domain:
+            return tuple(
+                (name, capacity[name].value.nanos) for name in self._of_domain(capacity, driver)
+            )
+        found = capacity.get(self.qualified)
+        if found is None and self.bare is not None and self.domain == driver:
+            found = capacity.get(self.bare)
+        return None if found is None else found.value.nanos
+
+    def _of_domain(self, names: Iterable[str], driver: str) -> list[str]:
+        """List the names of the domain; bare ones are of the driver's."""
+        own = self.domain == driver
+        return sorted(
+            name for name in names if name.startswith(self.qualified) or (own and "/" not in name)
+        )
+
+
+def _draws(device: Device) -> Hashable:
+    return tuple(
+        (
+            each.name,
+            each.compatibility_groups,
+            tuple((name, amount.nanos) for name, amount in each.counters.items()),
+        )
+        for each in device.consumes_counters
+    )
+
+
+def capacities_of(device: Device) -> Hashable:
+    """Tell total capacities and their policies apart."""
+    return tuple(
+        (name, each.value.nanos, each.request_policy)
+        for name, each in sorted(device.capacity.items(), key=lambda entry: entry[0])
+    )
+
+
+def everything_of(device: Device) -> Hashable:
+    """Tell apart whatever an expression can look at."""
+    attributes = sorted(device.attributes.items(), key=lambda entry: entry[0])
+    return (
+        tuple((name, each.kind, each.value) for name, each in attributes),
+        capacities_of(device),
+    )
+
+
+class CommonKinds:
+    """What every claim sees of a device, whatever it reads; shared by all views."""
+
+    __slots__ = ("_kinds", "_of_slice", "_taint_rules")
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._taint_rules: Final = inventory.taint_rules
+        self._kinds: Final = Numbering()
+        self._of_slice: Final[dict[PublishedSlice, tuple[int, ...]]] = {}
+
+    def of_slice(self, published: PublishedSlice) -> tuple[int, ...]:
+        """Number the devices of a slice."""
+        known = self._of_slice.get(published)
+        if known is None:
+            known = self._of_slice[published] = tuple(
+                self.of(device, published.slice) for device in published.slice.devices
+            )
+        return known
+
+    def of(self, device: Device, slice_: ResourceSlice) -> int:
+        """Number one device."""
+        return self._kinds.of(
+            (
+                slice_.driver,
+                slice_.skip_node_operations,
+                device.allow_multiple_allocations,
+                fault_of(device),
+                bool(device.binding_conditions),
+                tuple(
+                    (each.key, each.value, each.effect)
+                    for each in taints_on(device, slice_=slice_, rules=self._taint_rules)
+                ),
+                _draws(device) if device.consumes_counters else (),
+                capacities_of(device) if device.allow_multiple_allocations else None,
+            )
+        )
+
+    def forget(self, published: PublishedSlice) -> None:
+        """Drop what is known of a slice that is gone."""
+        self._of_slice.pop(published, None)

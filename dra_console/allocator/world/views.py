@@ -1,0 +1,205 @@
+"""Devices as one set of claims can see them, so that equal ones are looked at once.
+
+Drivers give every device something of its own, such as a UUID; claims read a model and a
+size. What a claim reads of a device is known before it is searched: the attributes and
+capacities that its expressions and constraints name (`Reads`), and beside those what every
+claim sees, such as taints and counter draws. Devices that agree on all this are of one
+*kind*, nodes whose pools hold devices of the same kinds in the same order have one *shape*.
+
+Kinds and shapes are small numbers that mean something within their view alone. They say
+nothing about use: who holds what is not part of a view, nor is where a device can be used
+from, except that a shape tells which devices the node itself can use.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from dra_console.allocator.cel.text import Reads
+from dra_console.allocator.inventory import Device, Node, NodeReach
+from dra_console.allocator.world.inventory import Inventory
+from dra_console.allocator.world.kinds import (
+    CommonKinds,
+    Lookup,
+    Numbering,
+    capacities_of,
+    everything_of,
+)
+from dra_console.allocator.world.nodes import reaches
+from dra_console.allocator.world.pools import (
+    NodePool,
+    PoolStatus,
+    PublishedDevice,
+    PublishedSlice,
+)
+
+KINDS_LIMIT: Final = 4_096
+"""A view with more kinds is not widened for another claim: it reads what tells devices apart."""
+VIEWS_LIMIT: Final = 8
+
+
+class View:
+    """Kinds of devices and shapes of nodes for claims that read no more than `reads`."""
+
+    __slots__ = (
+        "_common",
+        "_inventory",
+        "_kinds",
+        "_lookups",
+        "_of_device",
+        "_of_slice",
+        "_shape_of_node",
+        "_shapes",
+        "compares_capacity",
+        "reads",
+    )
+
+    def __init__(
+        self, inventory: Inventory, common: CommonKinds, *, reads: Reads, compares_capacity: bool
+    ) -> None:
+        self.reads: Final = reads
+        self.compares_capacity: Final = compares_capacity
+        """Whether total capacities are seen; those of shared devices always are."""
+        self._inventory: Final = inventory
+        self._common: Final = common
+        self._lookups: Final = tuple(Lookup.of(read) for read in sorted(reads.names, key=str))
+        self._kinds: Final = Numbering()
+        self._of_slice: Final[dict[PublishedSlice, tuple[int, ...]]] = {}
+        self._of_device: Final[dict[PublishedDevice, int]] = {}
+        self._shapes: Final = Numbering()
+        self._shape_of_node: Final[dict[Node, int]] = {}
+
+    def covers(self, reads: Reads, *, compares_capacity: bool) -> bool:
+        """Tell whether claims that read this can be answered with it."""
+        if compares_capacity and not self.compares_capacity:
+            return False
+        if self.reads.is_whole_device:
+            return True
+        return not reads.is_whole_device and reads.names <= self.reads.names
+
+    @property
+    def tells_all_apart(self) -> bool:
+        """Whether so many kinds were found that hardly two devices are equal."""
+        return len(self._kinds) > KINDS_LIMIT
+
+    def kind(self, published: PublishedDevice) -> int:
+        """Number the kind of a device; devices of one kind and pool are interchangeable.
+
+        So are those of different pools, if they draw on no counters. Use and reach aside.
+        """
+        known = self._of_device.get(published)
+        if known is None:
+            common = self._common.of(published.device, published.slice)
+            known = self._of_device[published] = self._kind(
+                common, published.device, published.slice.driver
+            )
+        return known
+
+    def kinds_of(self, published: PublishedSlice) -> tuple[int, ...]:
+        """Number the kinds of the devices of a slice, in order."""
+        known = self._of_slice.get(published)
+        if known is None:
+            driver = published.slice.driver
+            known = self._of_slice[published] = tuple(
+                self._kind(common, device, driver)
+                for common, device in zip(
+                    self._common.of_slice(published), published.slice.devices, strict=True
+                )
+            )
+        return known
+
+    def shape(self, node: Node) -> int:
+        """Number the shape of a node: all that a search on it can see, but for use.
+
+        Raises:
+            NodeSelectorError: the node selector of a slice or device is malformed.
+
+        """
+        known = self._shape_of_node.get(node)
+        if known is None:
+            pools = self._inventory.pools_on(node)
+            names = [pool.id.pool for pool in pools]
+            known = self._shape_of_node[node] = self._shapes.of(
+                (
+                    node.declared_features,
+                    *(
+                        (names.index(pool.id.pool), *self._shape_of_pool(pool, node))
+                        if pool.status is PoolStatus.READY
+                        else pool.status
+                        for pool in pools
+                    ),
+                )
+            )
+        return known
+
+    def forget_slice(self, published: PublishedSlice) -> None:
+        """Drop what is known of a slice that is gone."""
+        self._of_slice.pop(published, None)
+        for device in published.devices if self._of_device else ():
+            self._of_device.pop(device, None)
+
+    def forget_node(self, node: Node) -> None:
+        """Look again when the node is asked for next."""
+        self._shape_of_node.pop(node, None)
+
+    def _shape_of_pool(self, pool: NodePool, node: Node) -> tuple[Hashable, ...]:
+        with_devices = [each for each in pool.slices if each.has_devices]
+        return (
+            tuple(kind for each in with_devices for kind in self.kinds_of(each)),
+            tuple(
+                tuple(
+                    reaches(device.reach or NodeReach(), node=node) for device in each.slice.devices
+                )
+                if each.slice.per_device_node_selection
+                else len(each.slice.devices)
+                for each in with_devices
+            )
+            if any(each.slice.per_device_node_selection for each in with_devices)
+            else (),
+            tuple(pool.counters.items()),
+        )
+
+    def _kind(self, common: int, device: Device, driver: str) -> int:
+        if self.reads.is_whole_device:
+            return self._kinds.of((common, everything_of(device)))
+        seen = [lookup.find(device, driver=driver) for lookup in self._lookups]
+        if self.compares_capacity:
+            seen.append(capacities_of(device))
+        return self._kinds.of((common, *seen))
+
+
+class Views:
+    """The views on one inventory, each for all claims that it covers.
+
+    A claim that reads something new gets a view that reads what the latest one does as
+    well, so that claims take turns on one; older views stay with the claims that have them.
+    """
+
+    __slots__ = ("_common", "_inventory", "_views")
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory: Final = inventory
+        self._common: Final = CommonKinds(inventory)
+        self._views: Final[list[View]] = []
+
+    def covering(self, reads: Reads, *, compares_capacity: bool = False) -> View:
+        """Return a view for claims that read this."""
+        for view in self._views:
+            if view.covers(reads, compares_capacity=compares_capacity):
+                return view
+        if self._views and not reads.is_whole_device:
+            latest = self._views[-1]
+            if not latest.reads.is_whole_device and not latest.tells_all_apart:
+                reads = Reads(reads.names | latest.reads.names)
+                compares_capacity = compares_capacity or latest.compares_capacity
+        view = View(self._inventory, self._common, reads=reads, compares_capacity=compares_capacity)
+        self._views.append(view)
+        del self._views[:-VIEWS_LIMIT]
+        return view
+
+    def forget(self, published: PublishedSlice, nodes: Iterable[Node]) -> None:
+        """Drop a slice that is gone, and look at nodes again when they are asked for next."""
+        self._common.forget(published)
+        for view in self._views:
+            view.forget_slice(published)
+            for node in nodes:
+                view.forget_node(node)
