@@ -88,7 +88,7 @@ class _Allocator:
                 status = ExitStatus.BUDGET
             case _:
                 status = ExitStatus.DOES_NOT_FIT
-        return _Answer(status, str(found.outcome))
+        return _Answer(status, f"{found.outcome} (dra-explain says why)")
 
     def _keep(
         self, pending: Sequence[ResourceClaim], results: Sequence[AllocationResult], node_name: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TextIO
 
 from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.command.holdings import Holdings
 from dra_console.allocator.command.inquiries import Inquiry, folded
 from dra_console.allocator.command.report import printable, report, wrapped
 from dra_console.allocator.command.statuses import OF_OUTCOME, ExitStatus, worst
@@ -57,10 +58,11 @@ def explain_task(task: Task, output: TextIO, errors: TextIO, *, as_json: bool) -
     Each pod is looked at alone, as if it were the next to get devices.
     """
     explained: list[Explained] = []
+    holdings = Holdings.of(task.snapshot.slices)
     for each in _explained(task):
         explained.append(each)
         if not as_json:
-            lines = report(each.inquiry, each.explanation, width=_width())
+            lines = report(each.inquiry, each.explanation, holdings, width=_width())
             output.write("".join(f"{line}\n" for line in (*lines, "")))
             output.flush()
         for line in _broken(task, each):

@@ -8,9 +8,11 @@ out.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from dra_console.allocator.command.folding import fold_devices, fold_nodes, some
+from dra_console.allocator.command.holdings import Holdings
 from dra_console.allocator.command.inquiries import Inquiry
 from dra_console.allocator.explanation.explanation import (
     ExplainedOutcome,
@@ -18,7 +20,6 @@ from dra_console.allocator.explanation.explanation import (
 )
 
 OUTCOME_WORDS: Final = {
-    ExplainedOutcome.FITS: "FITS",
     ExplainedOutcome.DOES_NOT_FIT: "DOES NOT FIT",
     ExplainedOutcome.BROKEN: "BROKEN",
     ExplainedOutcome.BUDGET: "NO ANSWER",
@@ -38,25 +39,32 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def report(inquiry: Inquiry, explanation: Explanation | None, *, width: int) -> Iterator[str]:
+def report(
+    inquiry: Inquiry, explanation: Explanation | None, holdings: Holdings, *, width: int
+) -> Iterator[str]:
     """Write one explanation, line by line; without one, the pod has no claim at all."""
     yield from wrapped(_title(inquiry), width)
     for missing in inquiry.missing:
-        yield from wrapped(f"WAITS: {missing}", width, indent=2)
+        yield from wrapped(f"DOES NOT FIT: {missing}", width, indent=2)
     if explanation is not None:
-        state = "ALLOCATED" if _is_allocated(inquiry) else OUTCOME_WORDS[explanation.outcome]
-        yield from wrapped(f"{state}: {explanation.headline}", width, indent=2)
+        yield from wrapped(f"{_state(explanation)}{explanation.headline}", width, indent=2)
+    if explanation is not None and inquiry.is_waiting:
         yield from wrapped(explanation.detail, width, indent=2)
     for note in inquiry.notes:
         yield from wrapped(note, width, indent=2)
-    if explanation is not None:
+    for claim in inquiry.claims:
+        lines = (wrapped(line, width, indent=4) for line in holdings.lines(claim))
+        yield from _section(f"Claim {claim.key} has", chain.from_iterable(lines))
+    if explanation is not None and inquiry.is_waiting:
         yield from _section("Nodes", _nodes(explanation, width))
         yield from _section("Devices", _devices(explanation, width))
         yield from _section("What would help (each was tried)", _help(explanation, width))
 
 
-def _is_allocated(inquiry: Inquiry) -> bool:
-    return bool(inquiry.claims) and all(claim.allocation for claim in inquiry.claims)
+def _state(explanation: Explanation) -> str:
+    """Name the outcome where the headline, which begins with it otherwise, does not."""
+    word = OUTCOME_WORDS.get(explanation.outcome)
+    return f"{word}: " if word else ""
 
 
 def _title(inquiry: Inquiry) -> str:
