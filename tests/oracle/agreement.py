@@ -1,10 +1,12 @@
 """Ask both allocators for the same scenarios, and collect what they do not agree on."""
 
 import json
+import re
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from dra_console.allocator.api_json import JsonObject
 from dra_console.allocator.command.scenario import answer_to
@@ -12,19 +14,26 @@ from tests.oracle.comparison import differences
 from tests.oracle.coverage import features_met
 from tests.oracle.generator.scenario import scenario
 from tests.oracle.go import Oracle
+from tests.oracle.shrinking import shrunk
 
-AT_ONCE = 500
+AT_ONCE: Final = 500
 """Scenarios made at a time; the oracle works on them while we do."""
+
+OWN_WORDS: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\S*\d\S*")
+"""What two differences of the same kind may say differently: names, values, positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A scenario that the two answer differently."""
+    """A scenario that the two answer differently, and how."""
 
     scenario: JsonObject
-    ours: JsonObject
-    upstreams: JsonObject
     parts: Sequence[str]
+
+    @property
+    def kind(self) -> str:
+        """Name the kind, so that one of each is looked at; a shrunk scenario keeps it."""
+        return OWN_WORDS.sub("_", self.parts[0])[:80]
 
 
 @dataclass(slots=True)
@@ -54,11 +63,28 @@ def compare(oracle: Oracle, series: str, seed: int, count: int) -> Report:
     for made, ours, upstreams in _answered(oracle, series, seed, count):
         report.outcomes[str(upstreams["outcome"])] += 1
         report.features.update(features_met(made, upstreams))
-        for who, answer in (("ours", ours), ("upstream's", upstreams)):
+        for who, answer in (("ours", ours), ("upstream", upstreams)):
             report.out_of_budget[who] += answer["outcome"] == "budget"
         if parts := differences(ours, upstreams):
-            report.differences.append(Difference(made, ours, upstreams, parts))
+            report.differences.append(Difference(made, parts))
     return report
+
+
+def difference_in(oracle: Oracle, made: JsonObject) -> Difference | None:
+    """Compare the answers to one scenario."""
+    line = json.dumps(made)
+    parts = differences(_our_answer(line), oracle.ask(line))
+    return Difference(made, parts) if parts else None
+
+
+def shrink(oracle: Oracle, difference: Difference) -> Difference:
+    """Find a small scenario that shows the same kind of difference."""
+
+    def is_alike(made: JsonObject) -> bool:
+        found = difference_in(oracle, made)
+        return found is not None and found.kind == difference.kind
+
+    return difference_in(oracle, shrunk(difference.scenario, is_alike)) or difference
 
 
 def _answered(
@@ -69,10 +95,10 @@ def _answered(
         made = [scenario(series, seed, number) for number in numbers]
         lines = [json.dumps(each) for each in made]
         for each, line, upstreams in zip(made, lines, oracle.answers(lines), strict=True):
-            yield each, our_answer(line), upstreams
+            yield each, _our_answer(line), upstreams
 
 
-def our_answer(line: str) -> JsonObject:
+def _our_answer(line: str) -> JsonObject:
     """Answer a scenario; a crash is an answer, too, since one must not end the run."""
     try:
         return answer_to(line)

@@ -92,7 +92,7 @@ def _object(kind: str, metadata: JsonObject, spec: JsonObject) -> JsonObject:
 def _request(chance: Chance, mood: Mood, name: str) -> JsonObject:
     if mood.has(Ingredient.ALTERNATIVES) and chance.maybe(0.6):
         subrequests: list[Json] = [
-            {"name": f"s{number}"} | _ask(chance, mood) for number in range(chance.between(1, 3))
+            _ask(chance, mood) | {"name": f"s{number}"} for number in range(chance.between(1, 3))
         ]
         return {"name": name, "firstAvailable": subrequests}
     exactly = _ask(chance, mood)
@@ -106,14 +106,13 @@ def _ask(chance: Chance, mood: Mood) -> JsonObject:
     class_name = chance.pick(EVERY_CLASS if chance.maybe(0.15) else usual)
     if mood.has(Ingredient.ERRING) and chance.maybe(0.05):
         class_name = "absent"
-    ask: JsonObject = {"deviceClassName": class_name} | _mode(chance, mood)
+    ask = _mode(chance, mood) | {"deviceClassName": class_name}
     if mood.has(Ingredient.SELECTORS) and chance.maybe(0.6):
         driver = DRIVER_OF.get(class_name)
         expressions = [selector(chance, mood, driver) for _ in range(chance.pick((1, 1, 2)))]
         ask["selectors"] = [{"cel": {"expression": each}} for each in expressions]
-    if mood.has(Ingredient.TAINTS) or mood.has(Ingredient.RULES):
-        if chance.maybe(0.6):
-            ask["tolerations"] = [_toleration(chance) for _ in range(chance.pick((1, 1, 2)))]
+    if (mood.has(Ingredient.TAINTS) or mood.has(Ingredient.RULES)) and chance.maybe(0.6):
+        ask["tolerations"] = [_toleration(chance) for _ in range(chance.pick((1, 1, 2)))]
     if mood.has(Ingredient.SHARES) and chance.maybe(0.6):
         ask["capacity"] = capacity_request(chance, chance.some(("mem", "cores"), least=1, most=1))
     return ask

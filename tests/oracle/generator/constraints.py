@@ -32,18 +32,18 @@ EXPRESSIONS: Final = (
     "device.attributes[device.driver].?fast.orValue(false)",
     'device.driver == "a.io"',
     'device.driver + "/" + device.attributes["std.io"].?board.orValue("")',
-    '[device.attributes["a.io"].?model.orValue("x"), device.attributes["std.io"].?board.orValue("x")]',
+    '["x", "y"].map(m, device.attributes["a.io"].?model.orValue(m))',
     'device.driver == "a.io" ? ["x", "y"] : ["y", "z"]',
-    "[device.attributes[device.driver].?index.orValue(1), device.attributes[device.driver].?numa.orValue(1)]",
+    "cel.bind(d, device.attributes[device.driver], [d.?index.orValue(1), d.?numa.orValue(0)])",
     'device.attributes["std.io"].?board.orValue("b0")',
     "device.allowMultipleAllocations",
 )
 ERRING_EXPRESSIONS: Final = (
     'device.attributes["a.io"].absent',
-    "1.5",
-    'device.capacity["a.io"].mem',
-    '["x", 1]',
-    "[]",
+    '[device.attributes["a.io"].?model.orValue("x"), device.attributes["a.io"].?index.orValue(1)]',
+    'device.attributes["a.io"].?absent.orValue(1.5)',
+    'device.attributes["a.io"].model.filter(m, true)',
+    'device.attributes["a.io"].?absent.orValue([])',
 )
 
 

@@ -108,10 +108,10 @@ def alpha_mood(chance: Chance) -> Mood:
     Now and then what an alpha gate brings is stored although its gate is off: so it is after
     the gate was switched off again.
     """
-    alphas = {each for each in GATE_OF if chance.maybe(ALPHA_PROBABILITY)}
+    alphas = [each for each in GATE_OF if chance.maybe(ALPHA_PROBABILITY)]
     gates = [gate for gate in DEFAULT_GATES if not chance.maybe(LEFT_OFF_PROBABILITY)]
     gates += [GATE_OF[each] for each in alphas if not chance.maybe(LEFT_OFF_PROBABILITY)]
-    return Mood(_drawn(chance) | alphas, tuple(gates))
+    return Mood(_drawn(chance).union(alphas), tuple(gates))
 
 
 def _drawn(chance: Chance) -> frozenset[Ingredient]:

@@ -46,9 +46,7 @@ def device_reach(chance: Chance, node_names: Sequence[str]) -> JsonObject:
 def node_selector(chance: Chance, node_names: Sequence[str]) -> JsonObject:
     """Draw a node selector of one term, as slices must have."""
     term: JsonObject = {}
-    expressions: list[Json] = []
-    for _ in range(chance.pick((0, 1, 1, 1, 2))):
-        expressions.append(_requirement(chance))
+    expressions: list[Json] = [_requirement(chance) for _ in range(chance.pick((0, 1, 1, 1, 2)))]
     if expressions:
         term["matchExpressions"] = expressions
     if not expressions or chance.maybe(0.15):

@@ -102,11 +102,12 @@ def _slice(chance: Chance, plan: Plan, spec: JsonObject, *, number: int, count: 
         "generation": plan.generation,
         "resourceSliceCount": count,
     }
+    whole: JsonObject = {"driver": plan.driver, "pool": identity, **spec}
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
         "metadata": {"name": name},
-        "spec": {"driver": plan.driver, "pool": identity} | spec,
+        "spec": whole,
     }
 
 

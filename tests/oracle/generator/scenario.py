@@ -31,6 +31,12 @@ def scenario(series: str, seed: int, number: int) -> JsonObject:
     return {"id": f"{series}-{seed}-{number}"} | _drawn(chance, mood)
 
 
+def scenario_named(name: str) -> JsonObject:
+    """Make the scenario that has this `id`."""
+    series, seed, number = name.split("-")
+    return scenario(series, int(seed), int(number))
+
+
 def _drawn(chance: Chance, mood: Mood) -> JsonObject:
     node_names = [f"n{number}" for number in range(chance.pick((1, 2, 2, 3)))]
     nodes = [node(chance, mood, name) for name in node_names]

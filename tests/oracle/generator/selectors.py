@@ -81,8 +81,7 @@ ERRING: Final = (
     'semver(device.attributes["a.io"].model).major() == 1',
     'device.attributes["a.io"].index + 9223372036854775807 > 0',
     '[1, 2][device.attributes["a.io"].index] == 1',
-    'device.capacity["a.io"].mem.sign() == 1',
-    '[device.attributes["a.io"].index, 2].max() == 2',
+    '[device.attributes["a.io"].index, device.attributes["a.io"].model].exists(v, v > 2)',
 )
 
 GENERAL: Final = (
