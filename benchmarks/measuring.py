@@ -28,7 +28,7 @@ def measure(scenario: Scenario, *, upstream: Upstream | None, seconds: float) ->
     times: dict[Column, float] = {}
     unfinished: set[Column] = set()
 
-    reference_seconds, placements = ask_reference(scenario)
+    reference_seconds, placements = ask_reference(scenario, limit_seconds=scenario.limit_seconds)
     times[Column.REFERENCE] = reference_seconds
     if placements is None:
         unfinished.add(Column.REFERENCE)
@@ -49,7 +49,9 @@ def measure(scenario: Scenario, *, upstream: Upstream | None, seconds: float) ->
     return Row(scenario.id, scenario.title, times, scenario.targets, frozenset(unfinished))
 
 
-def ask_reference(scenario: Scenario) -> tuple[float, Sequence[Placement] | None]:
+def ask_reference(
+    scenario: Scenario, *, limit_seconds: float
+) -> tuple[float, Sequence[Placement] | None]:
     """Time one pod with the plain method, once, expressions compiled; `None` if it took too long.
 
     Compiling is left out for its benefit: a scheduler compiles once in its life.
@@ -57,7 +59,7 @@ def ask_reference(scenario: Scenario) -> tuple[float, Sequence[Placement] | None
     reference = Reference(scenario.world.snapshot)
     claims = pods_of(scenario)
     reference.compile(claims)
-    deadline = time.perf_counter() + scenario.limit_seconds
+    deadline = time.perf_counter() + limit_seconds
     placements: list[Placement] = []
 
     def place() -> None:
@@ -66,4 +68,4 @@ def ask_reference(scenario: Scenario) -> tuple[float, Sequence[Placement] | None
     try:
         return timed(place) / len(claims), placements
     except OutOfTimeError:
-        return scenario.limit_seconds, None
+        return limit_seconds, None
