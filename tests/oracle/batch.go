@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -37,14 +38,22 @@ func batch(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-func answerTo(text []byte) answer {
+// answerTo answers one line. Objects that the API server would have refused can make upstream
+// panic; that is an error of this line alone.
+func answerTo(text []byte) (reply answer) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			reply.Outcome, reply.Error = "error", fmt.Sprintf("panic: %v", reason)
+		}
+	}()
 	decoded, err := decodeScenario(text)
 	if err != nil {
 		return answer{ID: decoded.id, Outcome: "error", Error: err.Error()}
 	}
+	reply.ID = decoded.id
 	start := time.Now()
 	placed, err := firstFit(decoded)
-	reply := answer{ID: decoded.id, Micros: time.Since(start).Microseconds()}
+	reply.Micros = time.Since(start).Microseconds()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		reply.Outcome = "budget"

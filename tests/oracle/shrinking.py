@@ -55,14 +55,14 @@ def problems(scenario: JsonObject) -> list[str]:
 
 def _pass_over(scenario: JsonObject, still_differs: Callable[[JsonObject], bool]) -> JsonObject:
     paths = list(_removable(scenario, ()))
-    allowed = len(problems(scenario))
+    allowed = set(problems(scenario))
     size = max(1, len(paths) // 2)
     while paths:
         start = 0
         while start < len(paths):
             chosen = paths[start : start + size]
             candidate = _without(scenario, chosen)
-            if len(problems(candidate)) <= allowed and still_differs(candidate):
+            if allowed.issuperset(problems(candidate)) and still_differs(candidate):
                 # The paths that are left point into another object now.
                 return candidate
             start += size
