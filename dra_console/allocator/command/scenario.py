@@ -60,6 +60,8 @@ class Scenario:
 
     @classmethod
     def _read(cls, fields: Fields, scenario_id: Json) -> Self:
+        if not fields.has("objects"):
+            raise DecodeError("objects", "expected a list of API objects, got none")
         gathering = Gathering()
         for entry in fields.children("objects"):
             gathering.take(entry.raw)
