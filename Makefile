@@ -42,11 +42,18 @@ system-packages: # On Debian as root: the servers and the browser that tests use
 demo: $(VENV)/.base ## Run the whole product here, with simulated GPUs, until Ctrl-C
 	@$(BIN)/python -m dra_console.demo $(DEMO)
 
+# Each run of the tests tries scenarios that nobody has seen; the printed seed repeats them.
+ifndef DRA_ORACLE_SEED
+DRA_ORACLE_SEED := $(shell date +%s)
+endif
+export DRA_ORACLE_SEED
+
 # PostgreSQL where it is installed; the mirror, where the two databases differ most, on SQLite too.
 TEST_DATABASE = $(if $(or $(filter true,$(CI)),$(wildcard /usr/lib/postgresql/*/bin/initdb)),postgresql,sqlite)
 
 .PHONY: test
 test: setup system-packages ## Run all tests, with real servers and Chromium; TESTS=path runs some
+	@echo "Fresh scenarios for the oracle: DRA_ORACLE_SEED=$(DRA_ORACLE_SEED)"
 ifdef TESTS
 	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(TESTS)
 else
@@ -58,6 +65,14 @@ endif
 .PHONY: e2e
 e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
 	DRA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e
+
+.PHONY: oracle-build
+oracle-build: # Kubernetes' own allocator as a program; Go fetches the modules
+	cd tests/oracle && go build -o bin/oracle .
+
+.PHONY: oracle
+oracle: setup oracle-build ## Compare 10,000 scenarios of each series with Kubernetes' own allocator
+	$(BIN)/python -m tests.oracle $(ORACLE)
 
 .PHONY: bench
 bench: setup ## Time the allocator on a fleet; prints a table, asserts nothing
@@ -71,6 +86,7 @@ check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(CHECK_ENV) $(BIN)/mypy $(LINTED)
 	$(CHECK_ENV) $(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/djlint --quiet --check --lint templates
+	@if command -v go >/dev/null; then cd tests/oracle && test -z "$$(gofmt -l .)" && go vet ./...; fi
 	@if command -v node >/dev/null; then for script in static/js/*.js; do node --check "$$script" || exit 1; done; fi
 
 .PHONY: proto
