@@ -75,8 +75,8 @@ oracle: setup oracle-build ## Compare 10,000 scenarios of each series with Kuber
 	$(BIN)/python -m tests.oracle $(ORACLE)
 
 .PHONY: bench
-bench: setup ## Time the allocator on a fleet; prints a table, asserts nothing
-	$(BIN)/python benchmarks/allocator.py $(NODES)
+bench: setup ## Time the allocator beside a plain one and upstream's; renews docs/benchmarks.md
+	$(BIN)/python -m benchmarks.allocator --document docs/benchmarks.md --json docs/benchmarks.json $(BENCH)
 
 .PHONY: check
 check: setup ## Format, lint, layers, types, templates, scripts, migrations

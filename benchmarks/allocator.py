@@ -6,16 +6,17 @@ before anything is timed. Prints a table and writes JSON; asserts no time.
 """
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.document import figures, renew
+from benchmarks.explaining import explanations
 from benchmarks.machine import machine
 from benchmarks.measuring import measure
 from benchmarks.scenarios import Scale, scenarios
-from benchmarks.table import Row, missed, remarks, table
+from benchmarks.table import Row
 from benchmarks.upstream import Upstream, build_oracle
 
 
@@ -26,6 +27,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5_000, help="nodes of the largest fleet")
     parser.add_argument("--seconds", type=float, default=0.5, help="how long to repeat a figure")
     parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--document", type=Path, help="Markdown file whose figures to renew")
     options = parser.parse_args()
 
     binary = build_oracle()
@@ -37,10 +39,12 @@ def main() -> None:
     for row in measured(scaled(options.nodes), options.only, upstream, options.seconds):
         print(f"{row.id} {row.title}", file=sys.stderr)
         rows.append(row)
-    report(rows)
+    print(figures(rows, facts))
+    if options.document:
+        renew(options.document, rows, facts)
     if options.json:
-        figures = {"machine": facts, "rows": [row.to_json() for row in rows]}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        written = {"machine": facts, "rows": [row.to_json() for row in rows]}
+        options.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
 
 def scaled(nodes: int) -> Scale:
@@ -49,20 +53,13 @@ def scaled(nodes: int) -> Scale:
 
 
 def measured(scale: Scale, only: str, upstream: Upstream | None, seconds: float) -> Iterator[Row]:
-    """Measure the scenarios one by one."""
+    """Measure one thing after the other."""
     for scenario in scenarios(scale):
-        if not scenario.key.startswith(only):
-            continue
-        yield measure(scenario, upstream=upstream, seconds=seconds)
-        gc.collect()
-
-
-def report(rows: list[Row]) -> None:
-    """Print the table, what has no column in it, and what was missed."""
-    print(table(rows))
-    print(remarks(rows))
-    for line in missed(rows):
-        print(f"not met: {line}")
+        if scenario.key.startswith(only):
+            yield measure(scenario, upstream=upstream, seconds=seconds)
+    for question in explanations(scale):
+        if question.key.startswith(only):
+            yield question.measure(seconds)
 
 
 if __name__ == "__main__":

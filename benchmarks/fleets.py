@@ -6,7 +6,7 @@ address and an index that no other device of the node has, beside what whole rac
 attribute for attribute, only in what a claim looks at.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -42,10 +42,14 @@ RACKS: Final = (H100, H100, A100, H100, L40S, H100, A100, H100, H100, H200)
 
 @dataclass(frozen=True)
 class World:
-    """Objects of one cluster; decoded once, since no measurement includes decoding."""
+    """Objects of one cluster; built when asked for, and decoded once for all measurements."""
 
     name: str
-    objects: Sequence[JsonObject]
+    build: Callable[[], Iterable[JsonObject]]
+
+    @cached_property
+    def objects(self) -> Sequence[JsonObject]:
+        return tuple(self.build())
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -53,13 +57,15 @@ class World:
 
 
 def gpu_fleet(name: str, *, nodes: int, gpus: int, held: Iterable[tuple[int, int]] = ()) -> World:
-    """Build nodes of whole GPUs. `held` names node and GPU by number."""
-    objects = [a_class(WHOLE_GPUS, f"{attribute('type')} == 'gpu'")]
-    for number in range(nodes):
-        devices = [a_gpu(number, index) for index in range(gpus)]
-        objects += a_node(node_name(number), devices)
-    objects += holders((node_name(number), gpu_name(index)) for number, index in held)
-    return World(name, objects)
+    """Describe nodes of whole GPUs. `held` names node and GPU by number."""
+
+    def build() -> Iterator[JsonObject]:
+        yield a_class(WHOLE_GPUS, f"{attribute('type')} == 'gpu'")
+        for number in range(nodes):
+            yield from a_node(node_name(number), [a_gpu(number, index) for index in range(gpus)])
+        yield from holders((node_name(number), gpu_name(index)) for number, index in held)
+
+    return World(name, build)
 
 
 def a_gpu(node: int, index: int) -> JsonObject:

@@ -50,15 +50,18 @@ PROFILES: Final = (
 def partitioned_fleet(
     name: str, *, nodes: int, boards: int, held: Iterable[tuple[int, int, str]] = ()
 ) -> World:
-    """Build nodes of MIG boards. `held` names node, board and partition such as `1g.10gb-0`."""
-    expression = f"{attribute('type')} == 'mig'"
-    objects = [a_class(PARTITIONS, expression)]
-    for number in range(nodes):
-        objects += _partitioned_node(number, boards=boards)
-    objects += holders(
-        (node_name(number), partition_name(board, partition)) for number, board, partition in held
-    )
-    return World(name, objects)
+    """Describe nodes of MIG boards. `held` names node, board and partition such as `1g.10gb-0`."""
+
+    def build() -> Iterator[JsonObject]:
+        yield a_class(PARTITIONS, f"{attribute('type')} == 'mig'")
+        for number in range(nodes):
+            yield from _partitioned_node(number, boards=boards)
+        yield from holders(
+            (node_name(number), partition_name(board, partition))
+            for number, board, partition in held
+        )
+
+    return World(name, build)
 
 
 def partition_name(board: int, partition: str) -> str:
@@ -130,19 +133,21 @@ def _partition(number: int, board: int, profile: Profile, placement: int) -> Jso
 
 
 def shared_fleet(name: str, *, nodes: int, gpus: int, booked_nodes: int, booked: int) -> World:
-    """Build nodes of GPUs whose memory is shared out in steps of 1Gi.
+    """Describe nodes of GPUs whose memory is shared out in steps of 1Gi.
 
     On the first `booked_nodes` nodes every GPU has `booked` of its 80 Gi booked already.
     """
-    objects = [
-        a_class(SHARED_GPUS, f"device.allowMultipleAllocations && {attribute('index')} >= 0")
-    ]
-    for number in range(nodes):
-        devices = [_shared_gpu(number, index) for index in range(gpus)]
-        objects += a_node(node_name(number), devices)
-    for number in range(booked_nodes):
-        objects += [_share(number, index, f"{booked}Gi") for index in range(gpus)]
-    return World(name, objects)
+
+    def build() -> Iterator[JsonObject]:
+        expression = f"device.allowMultipleAllocations && {attribute('type')} == 'gpu'"
+        yield a_class(SHARED_GPUS, expression)
+        for number in range(nodes):
+            devices = [_shared_gpu(number, index) for index in range(gpus)]
+            yield from a_node(node_name(number), devices)
+        for number in range(booked_nodes):
+            yield from (_share(number, index, f"{booked}Gi") for index in range(gpus))
+
+    return World(name, build)
 
 
 def _shared_gpu(number: int, index: int) -> JsonObject:

@@ -13,7 +13,6 @@ from dra_console.allocator.facts import facts_of
 from dra_console.allocator.inventory import Device, DeviceId, PoolId, ResourceSlice
 from dra_console.allocator.model import DeviceConstraint, DeviceWish
 from dra_console.allocator.quantity import Quantity
-from dra_console.allocator.world.capacity import consumption
 
 NOTHING: Final = Quantity(0)
 Counters: TypeAlias = dict[tuple[str, str], Quantity]
@@ -114,7 +113,7 @@ class NodeSearch:
             return None
         consumed: Mapping[str, Quantity] | None = None
         if found.device.allow_multiple_allocations or wanted.wish.capacity:
-            consumed = consumption(found.device, requested=wanted.wish.capacity or {})
+            consumed = _consumed(found.device, requested=wanted.wish.capacity or {})
             if consumed is None or not self._has_capacity(found, consumed):
                 return None
         if found.device.consumes_counters and not self._has_counters(found):
@@ -158,6 +157,27 @@ class NodeSearch:
             if None in values or values[0] != values[-1]:
                 return False
         return True
+
+
+def _consumed(
+    device: Device, *, requested: Mapping[str, Quantity]
+) -> Mapping[str, Quantity] | None:
+    if not device.capacity.keys() >= requested.keys():
+        return None
+    consumed = {}
+    for name, capacity in device.capacity.items():
+        amount, policy = requested.get(name), capacity.request_policy
+        if amount is None:
+            amount = policy.default if policy and policy.default else capacity.value
+        elif policy is not None and policy.valid_range is not None:
+            valid = policy.valid_range
+            step = valid.step.nanos if valid.step else 1
+            steps = max(0, -(-(amount.nanos - valid.minimum.nanos) // step))
+            amount = Quantity(valid.minimum.nanos + steps * step, valid.minimum.family)
+            if valid.maximum is not None and amount > valid.maximum:
+                return None
+        consumed[name] = amount
+    return consumed
 
 
 def _unheld_counters(pool: Sequence[ResourceSlice], *, held: InUse) -> Counters:

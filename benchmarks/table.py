@@ -57,7 +57,7 @@ def table(rows: Iterable[Row]) -> str:
 
 def remarks(rows: Iterable[Row]) -> str:
     """List what the table has no column for."""
-    return "\n".join(f"{row.id} {row.title}: {each}" for row in rows for each in row.remarks)
+    return "\n".join(f"- {row.id} {row.title}: {each}" for row in rows for each in row.remarks)
 
 
 def missed(rows: Iterable[Row]) -> list[str]:

@@ -1,0 +1,59 @@
+"""What only our allocator is asked runs on a handful of nodes, too."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.document import BEGIN, END, renew
+from benchmarks.explaining import explanations
+from benchmarks.questions import Question
+from benchmarks.scenarios import Scale
+from benchmarks.table import Row
+from benchmarks.targets import AtMost, Column
+
+TINY = Scale(small_nodes=4, sharing_nodes=4, large_nodes=4, stream=2)
+QUESTIONS = [*explanations(TINY)]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)
+def test_every_question_is_answered_and_timed(question: Question) -> None:
+    row = question.measure(0)
+
+    assert row.seconds
+    assert all(seconds > 0 for seconds in row.seconds.values())
+
+
+def test_an_explanation_is_weighed_as_json() -> None:
+    row = QUESTIONS[0].measure(0)
+
+    (weight,) = (target for target in row.targets if isinstance(target, AtMost))
+    assert 0 < weight.measured < weight.limit
+
+
+def test_a_run_renews_the_figures_of_the_document_and_nothing_else(tmp_path: Path) -> None:
+    document = tmp_path / "benchmarks.md"
+    document.write_text(f"Before\n{BEGIN}\nold figures\n{END}\nAfter\n")
+
+    renew(document, [Row("B1", "one GPU", {Column.WARM: 0.001}, ())], {"cpu": "a fast one"})
+
+    text = document.read_text()
+    assert text.startswith(f"Before\n{BEGIN}\n")
+    assert text.endswith(f"{END}\nAfter\n")
+    assert "old figures" not in text
+    assert "- cpu: a fast one" in text
+    assert "| B1 | one GPU" in text
+
+
+def test_a_document_without_marks_is_refused(tmp_path: Path) -> None:
+    document = tmp_path / "benchmarks.md"
+    document.write_text("no marks")
+
+    with pytest.raises(ValueError, match="expected the marks"):
+        renew(document, [], {})
+    assert document.read_text() == "no marks"
+
+
+def test_the_documents_figures_have_their_marks() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
+
+    assert text.count(BEGIN) == text.count(END) == 1
