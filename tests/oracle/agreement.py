@@ -33,7 +33,8 @@ class Difference:
     @property
     def kind(self) -> str:
         """Name the kind, so that one of each is looked at; a shrunk scenario keeps it."""
-        return OWN_WORDS.sub("_", self.parts[0])[:80]
+        field, _, values = self.parts[0].partition(":")
+        return OWN_WORDS.sub("_", values)[:80] if field == "outcome" else field.split()[0]
 
 
 @dataclass(slots=True)

@@ -26,9 +26,9 @@ def differences(ours: JsonObject, upstreams: JsonObject) -> list[str]:
     if mine.keys() != theirs.keys():
         return [f"claims: {sorted(mine)}, upstream {sorted(theirs)}"]
     return [
-        f"{claim}: {part}"
+        f"{part} of {claim}: {one}, upstream {other}"
         for claim in theirs
-        for part in _parts(object_of(mine[claim]), object_of(theirs[claim]))
+        for part, one, other in _parts(object_of(mine[claim]), object_of(theirs[claim]))
     ]
 
 
@@ -37,11 +37,9 @@ def _shown(answer: JsonObject, field: str) -> str:
     return f"{answer.get(field)}{detail}"
 
 
-def _parts(mine: JsonObject, theirs: JsonObject) -> list[str]:
+def _parts(mine: JsonObject, theirs: JsonObject) -> list[tuple[str, object, object]]:
     one, other = _comparable(mine), _comparable(theirs)
-    return [
-        f"{part}: {one[part]}, upstream {other[part]}" for part in one if one[part] != other[part]
-    ]
+    return [(part, one[part], other[part]) for part in one if one[part] != other[part]]
 
 
 def _comparable(allocation: JsonObject) -> Mapping[str, object]:
