@@ -12,11 +12,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import Final
 
 import yaml
 
 from dra_console.allocator.api_json import Json
+from dra_console.allocator.command.json_reading import read_value
 from dra_console.allocator.errors import AllocatorError
 
 DEPTH_LIMIT: Final = 200
@@ -53,11 +54,10 @@ def read_documents(text: str) -> Iterator[Json]:
 
 def _json_documents(text: str) -> Iterator[Json]:
     """Read JSON values one after the other, as several calls of `kubectl` write them."""
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     position = _after_white(text, 0)
     while position < len(text):
         try:
-            value, position = decoder.raw_decode(text, position)
+            value, position = read_value(text, position)
         except json.JSONDecodeError as error:
             is_at_end = not text[error.pos :].strip()
             hint = "; the file ends early" if is_at_end else ""
@@ -73,10 +73,6 @@ def _json_documents(text: str) -> Iterator[Json]:
 def _after_white(text: str, position: int) -> int:
     white = WHITE.match(text, position)
     return white.end() if white else position
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
 
 
 @dataclass(slots=True)

@@ -5,15 +5,15 @@ plain difference of two outputs is the test. Nodes are tried in the order of the
 upstream's caller does, and claims are allocated in the order in which they are named.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NoReturn, Self
+from typing import Final, Self
 
 from dra_console.allocator.api_json import Json, JsonObject
 from dra_console.allocator.command.features import features_named
 from dra_console.allocator.command.gathering import Gathering, ObjectError
+from dra_console.allocator.command.json_reading import read_value
 from dra_console.allocator.decoding.reading import Fields, kind_of
 from dra_console.allocator.errors import AllocatorError, DecodeError
 from dra_console.allocator.model import Node, ResourceClaim, Snapshot
@@ -117,16 +117,15 @@ def _outcome(scenario: Scenario, found: FirstFit) -> JsonObject:
 
 def _fields(line: str | bytes) -> Fields:
     try:
-        parsed: Json = json.loads(line, parse_constant=_refuse)
+        text = (line if isinstance(line, str) else line.decode()).strip()
+        parsed, end = read_value(text)
     except (ValueError, RecursionError) as error:
         raise ScenarioError(f"expected one JSON object a line: {error}") from error
+    if end < len(text):
+        raise ScenarioError(f"expected one JSON object a line, got more from column {end + 1} on")
     if not isinstance(parsed, dict):
         raise ScenarioError(f"expected one JSON object a line, got {kind_of(parsed)}")
     return Fields("", parsed)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _claims(fields: Fields, claims: Sequence[ResourceClaim]) -> tuple[ResourceClaim, ...]:

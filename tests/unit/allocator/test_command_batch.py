@@ -34,6 +34,7 @@ OUTCOMES = {"allocated", "unallocatable", "error", "budget"}
         (b'{"id": "x"', "one JSON object a line"),
         (b"\xff\xfe\xfd", "one JSON object a line"),
         (b"[" * 100_000, "one JSON object a line"),
+        (b'{"objects": []} {}', "got more from column 16 on"),
         (b'{"objects": NaN}', "NaN is not JSON"),
         (b"{}", "objects: expected a list"),
         (b'{"objects": 5}', "objects: expected a list, got a number"),
@@ -63,12 +64,16 @@ def test_a_bad_line_gets_an_error_as_its_answer(line: bytes, reason: str) -> Non
     assert reason in str(answered["error"])
 
 
-@pytest.mark.parametrize("name", ["b-17", "", 17, None, ["a", {"b": 1}], "\ud800"])
+@pytest.mark.parametrize("name", ["b-17", "", 17, None, ["a", {"b": 1}], "\U0001f600"])
 def test_the_id_comes_back_whatever_it_is(name: Json) -> None:
     good, bad = a_line(id=name), json.dumps({"id": name, "objects": 5})
 
     assert answer_to(good)["id"] == name
     assert answer_to(bad)["id"] == name
+
+
+def test_half_a_surrogate_pair_is_read_as_go_reads_it() -> None:
+    assert answer_to(b'{"id": "\\ud800x"}')["id"] == "\ufffdx"
 
 
 class CountingOutput(StringIO):
