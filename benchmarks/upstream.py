@@ -17,8 +17,8 @@ import orjson
 from benchmarks.answers import Placement
 from benchmarks.scenarios import Scenario
 from benchmarks.targets import Column
+from tests.oracle.go import build
 
-ORACLE: Final = Path(__file__).parents[1] / "tests" / "oracle"
 TIMES: Final[Mapping[str, Column]] = {
     "coldNanoseconds": Column.GO_COLD,
     "podNanoseconds": Column.GO_POD,
@@ -84,14 +84,10 @@ def build_oracle() -> Path | None:
     """Build the Go program, or return `None` where there is no Go.
 
     Raises:
-        subprocess.CalledProcessError: Go is there and the program does not build.
+        OracleError: Go is there and the program does not build.
 
     """
-    if shutil.which("go") is None:
-        return None
-    binary = ORACLE / "bin" / "oracle"
-    subprocess.run(["go", "build", "-o", binary, "."], cwd=ORACLE, check=True)
-    return binary
+    return None if shutil.which("go") is None else build()
 
 
 def _answer(answer: dict[str, object], *, limit_seconds: float) -> UpstreamAnswer:
