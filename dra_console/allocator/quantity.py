@@ -19,7 +19,7 @@ from dra_console.allocator.errors import QuantityError
 
 NANO: Final = 10**9
 MAX_NANOS: Final = (2**63 - 1) * NANO
-"""The API server caps larger values at the greatest int64."""
+"""The API server caps larger values with a binary suffix at the greatest int64, no others."""
 
 DECIMAL_EXPONENTS: Final[Mapping[str, int]] = MappingProxyType(
     {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -86,7 +86,9 @@ class Quantity:
         else:
             family = SuffixFamily.DECIMAL
             digits, scale = _shifted(digits, scale, DECIMAL_EXPONENTS[found["decimal"] or ""])
-        nanos = min(-(-digits * NANO // scale), MAX_NANOS)
+        nanos = -(-digits * NANO // scale)
+        if family is SuffixFamily.BINARY:
+            nanos = min(nanos, MAX_NANOS)
         return cls(-nanos if found["sign"] == "-" else nanos, family)
 
     @classmethod

@@ -64,9 +64,14 @@ def test_fractions_of_a_billionth_are_rounded_up() -> None:
     assert Quantity.parse("-0.0000000001").nanos == -1
 
 
-def test_values_are_capped_at_the_greatest_int64() -> None:
-    assert Quantity.parse("100E").nanos == MAX_NANOS
-    assert Quantity.parse("1e999").nanos == MAX_NANOS
+def test_values_with_a_binary_suffix_are_capped_at_the_greatest_int64() -> None:
+    assert Quantity.parse("9Ei").nanos == MAX_NANOS
+    assert Quantity.parse("-9223372036854775807Ki").nanos == -MAX_NANOS
+
+
+def test_other_values_are_not_capped() -> None:
+    assert Quantity.parse("100E") > Quantity.parse("20E") > Quantity(MAX_NANOS)
+    assert Quantity.parse("1e999").nanos == 10**1008
 
 
 @given(quantities())
