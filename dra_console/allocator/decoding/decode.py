@@ -12,7 +12,11 @@ from typing import Final
 
 from dra_console.allocator.decoding.decode_slice import decode_slice, node_selector, taint
 from dra_console.allocator.decoding.reading import Fields
-from dra_console.allocator.decoding.versions import FLAT_REQUEST_FIELDS, claim_spec_as_v1
+from dra_console.allocator.decoding.versions import (
+    FLAT_REQUEST_FIELDS,
+    check_version,
+    claim_spec_as_v1,
+)
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import (
     ALL_DEVICES,
@@ -76,6 +80,7 @@ def decode_node_selector(obj: Json, *, path: str = "nodeSelector") -> NodeSelect
 
 def decode_class(obj: JsonObject) -> DeviceClass:
     """Read a DeviceClass."""
+    check_version(obj)
     spec = _spec(obj)
     return DeviceClass(
         name=_metadata(obj).text("name"),
@@ -88,6 +93,7 @@ def decode_class(obj: JsonObject) -> DeviceClass:
 
 def decode_claim(obj: JsonObject) -> ResourceClaim:
     """Read a ResourceClaim with its status."""
+    check_version(obj)
     metadata = _metadata(obj)
     status = Fields.at("", obj).child("status") or Fields("status", {})
     allocation = status.child("allocation")
@@ -95,7 +101,7 @@ def decode_claim(obj: JsonObject) -> ResourceClaim:
         namespace=metadata.text("namespace"),
         name=metadata.text("name"),
         uid=metadata.text("uid"),
-        spec=decode_claim_spec(obj.get("spec")),
+        spec=decode_claim_spec(obj.get("spec"), api_version=obj.get("apiVersion")),
         allocation=None if allocation is None else _allocation(allocation),
         reserved_for=tuple(_consumer(entry) for entry in status.children("reservedFor")),
         is_deleting=metadata.has("deletionTimestamp"),
@@ -104,13 +110,16 @@ def decode_claim(obj: JsonObject) -> ResourceClaim:
 
 def decode_template(obj: JsonObject) -> ResourceClaimTemplate:
     """Read a ResourceClaimTemplate."""
+    check_version(obj)
     metadata = _metadata(obj)
     spec = _spec(obj)
     stamped = spec.child("metadata") or Fields("spec.metadata", {})
     return ResourceClaimTemplate(
         namespace=metadata.text("namespace"),
         name=metadata.text("name"),
-        spec=decode_claim_spec(spec.raw.get("spec"), path="spec.spec"),
+        spec=decode_claim_spec(
+            spec.raw.get("spec"), path="spec.spec", api_version=obj.get("apiVersion")
+        ),
         labels=stamped.text_map("labels"),
         annotations=stamped.text_map("annotations"),
     )
@@ -118,6 +127,7 @@ def decode_template(obj: JsonObject) -> ResourceClaimTemplate:
 
 def decode_taint_rule(obj: JsonObject) -> DeviceTaintRule:
     """Read a DeviceTaintRule."""
+    check_version(obj)
     spec = _spec(obj)
     selector = spec.child("deviceSelector") or Fields("spec.deviceSelector", {})
     is_withdrawn = any(selector.has(name) for name in WITHDRAWN_RULE_FIELDS)
@@ -131,9 +141,13 @@ def decode_taint_rule(obj: JsonObject) -> DeviceTaintRule:
     )
 
 
-def decode_claim_spec(raw: Json, *, path: str = "spec") -> ClaimSpec:
-    """Read the spec of a claim, as it also stands in a template; `path` is where it was found."""
-    spec = Fields.at(path, {} if raw is None else claim_spec_as_v1(raw, path=path))
+def decode_claim_spec(raw: Json, *, path: str = "spec", api_version: Json = None) -> ClaimSpec:
+    """Read the spec of a claim, as it also stands in a template; `path` is where it was found.
+
+    Without the version of the object that it is from, the shape of every version is read.
+    """
+    lifted = claim_spec_as_v1({} if raw is None else raw, path=path, api_version=api_version)
+    spec = Fields.at(path, lifted)
     devices = spec.child("devices") or Fields(spec.path_of("devices"), {})
     return ClaimSpec(
         requests=tuple(_request(entry) for entry in devices.children("requests")),

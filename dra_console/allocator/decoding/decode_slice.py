@@ -11,7 +11,7 @@ from dra_console.allocator.decoding.reading import (
     quantity_at,
     text_at,
 )
-from dra_console.allocator.decoding.versions import device_as_v1
+from dra_console.allocator.decoding.versions import check_version, slice_spec_as_v1
 from dra_console.allocator.inventory import (
     AttributeKind,
     AttributeValue,
@@ -54,9 +54,10 @@ REACH_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 def decode_slice(obj: JsonObject) -> ResourceSlice:
     """Read a ResourceSlice."""
-    whole = Fields.at("", obj)
-    metadata = whole.child("metadata") or Fields("metadata", {})
-    spec = whole.child("spec") or Fields("spec", {})
+    check_version(obj)
+    metadata = Fields.at("", obj).child("metadata") or Fields("metadata", {})
+    lifted = slice_spec_as_v1(obj.get("spec") or {}, path="spec", api_version=obj.get("apiVersion"))
+    spec = Fields.at("spec", lifted)
     pool = spec.child("pool") or Fields("spec.pool", {})
     return ResourceSlice(
         name=metadata.text("name"),
@@ -66,10 +67,7 @@ def decode_slice(obj: JsonObject) -> ResourceSlice:
         resource_slice_count=pool.integer("resourceSliceCount") or 0,
         reach=_reach(spec),
         per_device_node_selection=spec.boolean("perDeviceNodeSelection") or False,
-        devices=tuple(
-            _device(Fields(entry.path, device_as_v1(entry.raw)))
-            for entry in spec.children("devices")
-        ),
+        devices=tuple(_device(entry) for entry in spec.children("devices")),
         shared_counters=tuple(
             _counters(entry, name=entry.text("name")) for entry in spec.children("sharedCounters")
         ),

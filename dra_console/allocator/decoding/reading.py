@@ -1,16 +1,19 @@
 """Typed reading of JSON objects that remembers where it is.
 
-Kubernetes treats `null` as absent and a missing text as the empty text; so does this.
-Anything of another kind than the API declares is an error with the field's path.
+Kubernetes treats `null` as absent, also as an entry of a list, and a missing text as the empty
+text; so does this. Anything of another kind than the API declares is an error with the field's
+path.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from dra_console.allocator.errors import DecodeError, QuantityError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity
+
+LARGEST_INTEGER: Final = 2**63 - 1
 
 
 def kind_of(value: Json) -> str:
@@ -95,13 +98,15 @@ class Fields:
             yield f"{self.path_of(key)}[{index}]", entry
 
     def children(self, key: str) -> Iterator[Self]:
-        """Walk a list of objects."""
+        """Walk a list of objects; `null` among them is an object without fields."""
         for path, entry in self.items(key):
-            yield self.at(path, entry)
+            yield self.at(path, {} if entry is None else entry)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts."""
-        return tuple(text_at(path, entry) for path, entry in self.items(key))
+        """Return a list of texts; `null` among them is the empty text."""
+        return tuple(
+            text_at(path, "" if entry is None else entry) for path, entry in self.items(key)
+        )
 
     def entries(self, key: str) -> Iterator[tuple[str, str, Json]]:
         """Walk a map: name, path (`labels[zone]`), value."""
@@ -128,9 +133,11 @@ def text_at(path: str, value: Json) -> str:
 
 
 def integer_at(path: str, value: Json) -> int:
-    """Take a value that has to be a whole number."""
+    """Take a value that has to be a whole number of 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise DecodeError(path, f"expected a whole number, got {kind_of(value)}")
+    if not -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER:
+        raise DecodeError(path, f"expected a whole number of at most 64 bits, got {value}")
     return value
 
 
@@ -146,6 +153,6 @@ def quantity_at(path: str, value: Json) -> Quantity:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DecodeError(path, f"expected a quantity, got {kind_of(value)}")
     try:
-        return Quantity.parse(str(value))
+        return Quantity.parse(str(value).strip())
     except QuantityError as error:
         raise DecodeError(path, str(error)) from error

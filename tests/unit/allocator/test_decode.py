@@ -4,6 +4,7 @@ import pytest
 
 from dra_console.allocator.decoding.decode import (
     decode_claim,
+    decode_claim_spec,
     decode_class,
     decode_node,
     decode_slice,
@@ -35,9 +36,11 @@ from tests.builders.objects import (
     an_allocated_claim,
 )
 
+V1BETA1: JsonObject = {"apiVersion": "resource.k8s.io/v1beta1"}
 
-def wish_of(request: JsonObject) -> DeviceWish | None:
-    return decode_claim(a_claim(requests=[request])).spec.requests[0].exactly
+
+def wish_of(request: JsonObject, **version: Json) -> DeviceWish | None:
+    return decode_claim(a_claim(requests=[request]) | version).spec.requests[0].exactly
 
 
 def test_absent_fields_take_the_servers_defaults() -> None:
@@ -58,28 +61,88 @@ def test_null_is_absent() -> None:
 def test_flat_request_of_v1beta1_is_lifted_into_exactly() -> None:
     flat: JsonObject = {"name": "gpu", "deviceClassName": "c", "count": 2}
 
-    assert wish_of(flat) == DeviceWish("c", count=2)
+    assert wish_of(flat, **V1BETA1) == DeviceWish("c", count=2)
 
 
-def test_flat_request_beside_exactly_is_refused() -> None:
-    both: JsonObject = {"name": "gpu", "deviceClassName": "c", "exactly": {"deviceClassName": "c"}}
+FLAT: JsonObject = {"name": "gpu", "deviceClassName": "c"}
+NESTED: JsonObject = {"name": "gpu", "exactly": {"deviceClassName": "c"}}
 
+
+@pytest.mark.parametrize(
+    ("version", "request_", "path", "words"),
+    [
+        pytest.param("v1", FLAT, "deviceClassName", "since v1beta2", id="flat in v1"),
+        pytest.param("v1beta2", FLAT, "deviceClassName", "since v1beta2", id="flat in v1beta2"),
+        pytest.param("v1beta1", NESTED, "exactly", "before v1beta2", id="exactly in v1beta1"),
+        pytest.param("v1alpha3", NESTED, "exactly", "before v1beta2", id="exactly in v1alpha3"),
+    ],
+)
+def test_request_in_the_shape_of_another_version_is_refused_in_plain_words(
+    version: str, request_: JsonObject, path: str, words: str
+) -> None:
     with pytest.raises(DecodeError) as refused:
-        wish_of(both)
+        wish_of(request_, apiVersion=f"resource.k8s.io/{version}")
+
+    assert refused.value.path == f"spec.devices.requests[0].{path}"
+    assert words in refused.value.message
+
+
+def test_spec_without_a_version_is_read_in_the_shape_of_each() -> None:
+    for request in (FLAT, NESTED):
+        (read,) = decode_claim_spec({"devices": {"requests": [request]}}).requests
+        assert read.exactly == DeviceWish("c")
+
+
+def test_spec_without_a_version_cannot_have_both_shapes() -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_claim_spec({"devices": {"requests": [FLAT | NESTED]}})
 
     assert refused.value.path == "spec.devices.requests[0].exactly"
 
 
-def test_basic_device_of_v1beta1_is_hoisted() -> None:
-    flat: JsonObject = {
-        "name": "gpu-0",
-        "basic": {"attributes": {"x": {"int": 1}}, "capacity": {"mem": "1Gi"}},
-    }
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        pytest.param("v1alpha2", "dropped in Kubernetes 1.31", id="classic"),
+        pytest.param("v2", "not known to this release", id="of the future"),
+    ],
+)
+def test_version_that_cannot_be_read_is_named_with_the_one_to_use(version: str, words: str) -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_claim(a_claim() | {"apiVersion": f"resource.k8s.io/{version}"})
 
-    (device,) = decode_slice(a_slice(devices=[flat])).devices
+    assert refused.value.path == "apiVersion"
+    assert words in refused.value.message
+    assert "use resource.k8s.io/v1" in refused.value.message
+
+
+BASIC: JsonObject = {
+    "name": "gpu-0",
+    "basic": {"attributes": {"x": {"int": 1}}, "capacity": {"mem": "1Gi"}},
+}
+
+
+def test_basic_device_of_v1beta1_is_hoisted() -> None:
+    (device,) = decode_slice(a_slice(devices=[BASIC]) | V1BETA1).devices
 
     assert device.attributes == {"x": AttributeValue(AttributeKind.INT, 1)}
     assert device.capacity["mem"].value == Quantity.parse("1Gi")
+
+
+@pytest.mark.parametrize(
+    ("version", "device", "path"),
+    [
+        pytest.param("v1", BASIC, "basic", id="basic in v1"),
+        pytest.param("v1beta1", a_device("gpu-0"), "attributes", id="plain in v1beta1"),
+    ],
+)
+def test_device_in_the_shape_of_another_version_is_refused(
+    version: str, device: JsonObject, path: str
+) -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_slice(a_slice(devices=[device]) | {"apiVersion": f"resource.k8s.io/{version}"})
+
+    assert refused.value.path == f"spec.devices[0].{path}"
 
 
 def test_unset_node_selection_of_v1beta1_is_absent() -> None:
