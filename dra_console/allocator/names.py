@@ -1,4 +1,8 @@
-"""The API's formats of names and values; each function returns what is wrong, or nothing."""
+"""The API's formats of names and values; each function returns what is wrong, or nothing.
+
+Names that are made of others (drivers, pools, attributes), whose length has a cause of its own,
+are in `validation.formats`.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +11,6 @@ from typing import Final
 from dra_console.allocator.semver import Semver, SemverError
 
 LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
-ANY_CASE_LABEL: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9]*[A-Za-z0-9])?", re.ASCII)
 C_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 LABEL_LIMIT: Final = 63
@@ -15,6 +18,8 @@ SUBDOMAIN_LIMIT: Final = 253
 IDENTIFIER_LIMIT: Final = 32
 POOL_LIMIT: Final = 253
 VALUE_LIMIT: Final = 64
+NATIVE_DOMAIN: Final = "kubernetes.io/"
+QUOTA_PREFIX: Final = "requests."
 
 
 def dns_label(text: str) -> Iterator[str]:
@@ -39,46 +44,10 @@ def dns_subdomain(text: str) -> Iterator[str]:
         yield f"must be no more than {SUBDOMAIN_LIMIT} characters"
 
 
-def driver_name(text: str) -> Iterator[str]:
-    """Check a driver's name, in which upper case is tolerated."""
-    if not all(ANY_CASE_LABEL.fullmatch(part) for part in text.split(".")):
-        yield "must be a DNS subdomain such as gpu.example.com"
-    if len(text) > LABEL_LIMIT:
-        yield f"must be no more than {LABEL_LIMIT} characters"
-
-
-def pool_name(text: str) -> Iterator[str]:
-    """Check a pool's name: subdomains joined by slashes."""
-    if len(text) > POOL_LIMIT:
-        yield f"must be no more than {POOL_LIMIT} characters"
-    for part in text.split("/"):
-        yield from dns_subdomain(part)
-
-
 def c_identifier(text: str) -> Iterator[str]:
     """Check the last part of an attribute's or capacity's name."""
     if not C_IDENTIFIER.fullmatch(text):
         yield "a valid C identifier must start with a letter or '_', and have letters, digits, '_'"
-    if len(text) > IDENTIFIER_LIMIT:
-        yield f"must be no more than {IDENTIFIER_LIMIT} characters"
-
-
-def qualified_name(text: str) -> Iterator[str]:
-    """Check an attribute's or capacity's name, with or without a domain."""
-    domain, slash, name = text.partition("/")
-    if not slash:
-        yield from c_identifier(text)
-        return
-    yield from driver_name(domain)
-    yield from c_identifier(name)
-
-
-def fully_qualified_name(text: str) -> Iterator[str]:
-    """Check an attribute's name in a constraint, which has to have its domain."""
-    if "/" not in text:
-        yield "must include a domain, as in gpu.example.com/numa"
-        return
-    yield from qualified_name(text)
 
 
 def label_key(text: str) -> Iterator[str]:
@@ -111,10 +80,14 @@ def semantic_version(text: str) -> Iterator[str]:
 
 
 def extended_resource_name(text: str) -> Iterator[str]:
-    """Check the name under which a class stands in for an extended resource."""
-    if "/" not in text or text.startswith("requests."):
+    """Check the name under which a class stands in for an extended resource.
+
+    With `requests.` before it, it has to be a label's key, since so a quota names it.
+    """
+    if "/" not in text:
         yield "must be fully qualified, as in example.com/gpu"
-    elif text.partition("/")[0].endswith("kubernetes.io"):
-        yield "must not be of the kubernetes.io domain"
-    else:
-        yield from label_key(text)
+    elif NATIVE_DOMAIN in text:
+        yield f"must not be of the {NATIVE_DOMAIN} domain"
+    if text.startswith(QUOTA_PREFIX):
+        yield f"must not start with {QUOTA_PREFIX}"
+    yield from label_key(f"{QUOTA_PREFIX}{text}")

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from dra_console.access import rules
 from dra_console.access.redaction import redacted
 from dra_console.allocator.model import JsonObject
+from dra_console.allocator.validation.refusals import refuse_claim
 from dra_console.allocator.validation.validate import FieldError, validate_claim
 from dra_console.api.problems import Problem
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
@@ -113,7 +114,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         return rows
 
     def validate(self, manifest: JsonObject) -> Sequence[FieldError]:
-        return validate_claim(manifest)
+        return (*validate_claim(manifest), *refuse_claim(manifest))
 
     @action(detail=True)
     def explain(self, request: Request, name: str, namespace: str) -> Response:

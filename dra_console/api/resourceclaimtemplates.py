@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from dra_console.allocator.model import JsonObject
+from dra_console.allocator.validation.refusals import refuse_template
 from dra_console.allocator.validation.validate import FieldError, validate_template
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer
@@ -43,4 +44,4 @@ class ResourceClaimTemplateViewSet(WritableKindViewSet[ResourceClaimTemplate]):
         return rows.filter(namespace=query["namespace"]) if "namespace" in query else rows
 
     def validate(self, manifest: JsonObject) -> Sequence[FieldError]:
-        return validate_template(manifest)
+        return (*validate_template(manifest), *refuse_template(manifest))

@@ -8,16 +8,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-import orjson
-
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.model import Json, JsonObject
-from dra_console.devcluster.admission_claims import (
-    drop_freed_devices,
-    status_causes,
-)
-from dra_console.devcluster.admission_devices import device_causes
+from dra_console.allocator.model import JsonObject
+from dra_console.devcluster.admission_claims import drop_freed_devices
+from dra_console.devcluster.admission_devices import DEVICE_KINDS, device_causes
 from dra_console.devcluster.admission_metadata import metadata_causes
 from dra_console.devcluster.admission_pods import pod_causes, pod_change_causes
 from dra_console.devcluster.defaults import set_defaults
@@ -30,10 +25,8 @@ from dra_console.kube.kinds import (
     NAMESPACES,
     NODES,
     PODS,
-    RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_QUOTAS,
-    RESOURCE_SLICES,
     Kind,
 )
 
@@ -51,17 +44,6 @@ FIRST_STATUS: Final[Mapping[Kind, JsonObject]] = MappingProxyType(
 """Status of a new object, whatever the client sent. A node alone brings its own."""
 
 KINDS_WITH_STATUS: Final = frozenset({*FIRST_STATUS, NODES})
-
-IMMUTABLE_FIELDS: Final[Mapping[Kind, tuple[str, ...]]] = MappingProxyType(
-    {
-        RESOURCE_CLAIMS: ("spec",),
-        RESOURCE_CLAIM_TEMPLATES: ("spec",),
-        RESOURCE_SLICES: ("spec.driver", "spec.pool.name", "spec.nodeName"),
-    }
-)
-
-KINDS_OF_ONE_SPEC: Final = frozenset({RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES})
-"""Their spec was checked when it was created and cannot change."""
 
 
 def admit_create(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -> None:
@@ -119,10 +101,12 @@ def admit_update(
 
 
 def _create_causes(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -> Iterator[Cause]:
+    if kind in DEVICE_KINDS:
+        yield from device_causes(kind, obj, namespace=namespace)
+        return
     yield from metadata_causes(Fields("", obj))
     if kind == PODS:
         yield from pod_causes(Fields("", obj))
-    yield from device_causes(kind, obj, namespace=namespace)
 
 
 def _update_causes(
@@ -133,18 +117,12 @@ def _update_causes(
     subresource: str,
     namespace: JsonObject | None,
 ) -> Iterator[Cause]:
+    if kind in DEVICE_KINDS:
+        yield from device_causes(kind, obj, old=old, subresource=subresource, namespace=namespace)
+        return
     yield from metadata_causes(Fields("", obj))
-    for path in IMMUTABLE_FIELDS.get(kind, ()):
-        if _at(obj, path) != _at(old, path):
-            value = orjson.dumps(_at(obj, path)).decode()
-            message = f"Invalid value: {value}: field is immutable"
-            yield Cause(path, "FieldValueInvalid", message)
-    if kind not in KINDS_OF_ONE_SPEC and obj.get("spec") != old.get("spec"):
-        yield from device_causes(kind, obj, namespace=namespace)
     if kind == PODS and not subresource:
         yield from pod_change_causes(obj, old=old)
-    if kind == RESOURCE_CLAIMS and subresource == "status":
-        yield from status_causes(obj, old=old, namespace=namespace)
 
 
 def _keep_other_parts(kind: Kind, obj: JsonObject, *, old: JsonObject, subresource: str) -> None:
@@ -163,8 +141,8 @@ def _keep_other_parts(kind: Kind, obj: JsonObject, *, old: JsonObject, subresour
         obj["status"] = changed.get("status") or {}
     if subresource in {"binding", "finalize"} and "spec" in changed:
         obj["spec"] = changed["spec"]
-    if kind == RESOURCE_CLAIMS and not inside(obj, "status").has("allocation"):
-        drop_freed_devices(obj)
+    if kind == RESOURCE_CLAIMS:
+        drop_freed_devices(obj, old=old)
 
 
 def _take(obj: JsonObject, field: str, old: JsonObject) -> None:
@@ -179,11 +157,6 @@ def _renew_taint_time(rule: JsonObject, old: JsonObject) -> None:
     changed = taint.text("effect") != before.text("effect")
     if changed and taint.text("timeAdded") == before.text("timeAdded"):
         taint.raw["timeAdded"] = timestamp(now())
-
-
-def _at(obj: JsonObject, path: str) -> Json:
-    *parents, last = path.split(".")
-    return inside(obj, *parents).raw.get(last)
 
 
 def _unreadable(kind: Kind, error: DecodeError) -> BadRequestError:

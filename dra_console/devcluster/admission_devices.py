@@ -1,20 +1,19 @@
-"""Rules for what claims, templates, classes, slices and taint rules say.
+"""Rules for claims, templates, classes, slices and taint rules.
 
 They are the allocator's: it knows the kinds, and a form checks with the same code before it
-submits. Unlike the real API server this one refuses unknown fields instead of dropping them.
+submits. Unlike a real API server this one always decodes strictly: an unknown field is refused
+instead of being dropped.
 """
 
-from collections.abc import Iterator
-
-from dra_console.allocator.decoding.decode import decode_taint_rule
 from dra_console.allocator.model import JsonObject
-from dra_console.allocator.validation.field_errors import FieldErrors
-from dra_console.allocator.validation.slice_rules import check_taint
 from dra_console.allocator.validation.validate import (
     FieldError,
     validate_claim,
+    validate_claim_status,
     validate_class,
     validate_slice,
+    validate_taint_rule,
+    validate_taint_rule_status,
     validate_template,
 )
 from dra_console.devcluster.errors import Cause
@@ -28,30 +27,41 @@ from dra_console.kube.kinds import (
     Kind,
 )
 
+DEVICE_KINDS = frozenset(
+    {
+        DEVICE_CLASSES,
+        DEVICE_TAINT_RULES,
+        RESOURCE_CLAIM_TEMPLATES,
+        RESOURCE_CLAIMS,
+        RESOURCE_SLICES,
+    }
+)
+"""Kinds of group resource.k8s.io, whose metadata is checked here as well."""
 
-def device_causes(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -> Iterator[Cause]:
-    """Yield what is wrong with the spec of an object of group resource.k8s.io.
 
-    Raises:
-        DecodeError: a taint rule has a field of another type than the API declares.
-
-    """
-    for error in _errors(kind, obj, namespace=namespace):
-        yield Cause(error.field, error.reason, error.message)
-
-
-def _errors(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -> tuple[FieldError, ...]:
+def device_causes(
+    kind: Kind,
+    obj: JsonObject,
+    *,
+    old: JsonObject | None = None,
+    subresource: str = "",
+    namespace: JsonObject | None,
+) -> tuple[Cause, ...]:
+    """List what is wrong with an object that is to be created, or to replace `old`."""
     labels = inside(namespace or {}, "metadata").text_map("labels")
-    if kind == RESOURCE_CLAIMS:
-        return validate_claim(obj, namespace_labels=labels)
-    if kind == RESOURCE_CLAIM_TEMPLATES:
-        return validate_template(obj, namespace_labels=labels)
-    if kind == DEVICE_CLASSES:
-        return validate_class(obj)
-    if kind == RESOURCE_SLICES:
-        return validate_slice(obj)
-    if kind == DEVICE_TAINT_RULES:
-        errors = FieldErrors()
-        check_taint(decode_taint_rule(obj).taint, errors, path="spec.taint")
-        return tuple(errors.found)
-    return ()
+    errors: tuple[FieldError, ...] = ()
+    if kind == RESOURCE_CLAIMS and old is not None and subresource == "status":
+        errors = validate_claim_status(obj, stored=old, namespace_labels=labels)
+    elif kind == RESOURCE_CLAIMS:
+        errors = validate_claim(obj, stored=old, namespace_labels=labels)
+    elif kind == RESOURCE_CLAIM_TEMPLATES:
+        errors = validate_template(obj, stored=old, namespace_labels=labels)
+    elif kind == DEVICE_CLASSES:
+        errors = validate_class(obj, stored=old)
+    elif kind == RESOURCE_SLICES:
+        errors = validate_slice(obj, stored=old)
+    elif kind == DEVICE_TAINT_RULES and subresource == "status":
+        errors = validate_taint_rule_status(obj)
+    elif kind == DEVICE_TAINT_RULES:
+        errors = validate_taint_rule(obj, stored=old)
+    return tuple(Cause(error.field, error.reason, error.message) for error in errors)

@@ -1,9 +1,9 @@
 """What is wrong with a template, in words that a form can put beside its fields.
 
-First the API server's own rules (`allocator.validate`). Then what the server would accept
-and no allocation could ever meet, told from what this cluster has: a class that does not
-exist, an attribute that no device of the class has. Whether it fits *now* is another
-question (`scheduling.preview`).
+First the API server's own rules (`allocator.validation`), and what it would store although it
+cannot be meant so. Then what no allocation could ever meet, told from what this cluster has: a
+class that does not exist, an attribute that no device of the class has. Whether it fits *now* is
+another question (`scheduling.preview`).
 
 An attribute that the expression itself treats as optional (`has()`, `.?`) is only warned of.
 """
@@ -19,6 +19,7 @@ from dra_console.allocator.cel.selectors import Program, default_engine
 from dra_console.allocator.decoding.decode import decode_template
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import ClaimSpec, DeviceWish, JsonObject
+from dra_console.allocator.validation.refusals import refuse_template
 from dra_console.allocator.validation.validate import validate_template
 from dra_console.mirror.models import Cluster
 from dra_console.provisioning.class_devices import ClassDevices
@@ -53,7 +54,7 @@ def check_template(cluster: Cluster, template: JsonObject) -> tuple[Finding, ...
     """List what is wrong with a ResourceClaimTemplate, the API server's own rules first."""
     problems = [
         _Problem(error.field, error.message, Severity.ERROR)
-        for error in validate_template(template)
+        for error in (*validate_template(template), *refuse_template(template))
     ]
     try:
         spec = decode_template(template).spec

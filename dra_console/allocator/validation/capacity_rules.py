@@ -1,75 +1,147 @@
-"""Rules for the request policies of consumable capacity (KEP-5075)."""
+"""Rules for capacities, and for the policies by which they are consumed in part (KEP-5075)."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from dra_console.allocator.inventory import Capacity, Device, RequestPolicy, ValidRange
-from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.decoding.reading import Fields, quantity_at
+from dra_console.allocator.quantity import MAX_NANOS, NANO, Quantity
+from dra_console.allocator.rules import Feature, Rules
 from dra_console.allocator.validation.field_errors import FieldErrors
+from dra_console.allocator.validation.formats import check_qualified_name, is_too_many
 
 VALID_VALUES_LIMIT: Final = 10
+MILLI: Final = NANO // 1000
+ZERO: Final = Quantity(0)
 
 
-def check_capacity(capacity: Capacity, errors: FieldErrors, *, path: str, device: Device) -> None:
-    """Check one capacity of a device."""
-    policy = capacity.request_policy
-    if policy is None:
+def check_capacities(device: Fields, errors: FieldErrors, *, rules: Rules) -> None:
+    """Check the capacities of a device by name."""
+    is_shared = device.boolean("allowMultipleAllocations") or False
+    for name, path, value in device.entries("capacity"):
+        check_qualified_name(name, errors, path=device.path_of("capacity"))
+        capacity = Fields.at(path, value if isinstance(value, dict) else {"value": value})
+        policy = capacity.child("requestPolicy")
+        if policy is None:
+            continue
+        if not is_shared:
+            errors.forbidden(policy.path, "only allowed on devices with `allowMultipleAllocations`")
+            continue
+        _check_policy(policy, errors, total=capacity.quantity("value") or ZERO, rules=rules)
+
+
+def _check_policy(policy: Fields, errors: FieldErrors, *, total: Quantity, rules: Rules) -> None:
+    values = [quantity_at(path, value or 0) for path, value in policy.items("validValues")]
+    valid_range, default = policy.child("validRange"), policy.quantity("default")
+    if values and valid_range is not None:
+        errors.forbidden(policy.path, "only one of `validValues` and `validRange` may be set")
+    elif not values and valid_range is None:
         return
-    where = f"{path}.requestPolicy"
-    if not device.allow_multiple_allocations:
-        errors.forbidden(where, "only allowed on devices with `allowMultipleAllocations`")
-    if policy.valid_range is not None and policy.valid_values:
-        errors.forbidden(where, "only one of `validValues` and `validRange` may be set")
-    elif policy.valid_range is not None:
-        _check_range(policy, policy.valid_range, capacity.value, errors, path=where)
-    elif policy.valid_values:
-        _check_values(policy, capacity.value, errors, path=where)
+    elif default is None:
+        which = "validValues" if values else "validRange"
+        errors.required(policy.path_of("default"), f"required when `{which}` is set")
+    elif valid_range is None:
+        path = policy.path_of("validValues")
+        _check_values(values, default, errors, path=path, total=total, rules=rules)
+    else:
+        _check_range(valid_range, default, errors, total=total, rules=rules)
 
 
-def _check_values(
-    policy: RequestPolicy, total: Quantity, errors: FieldErrors, *, path: str
-) -> None:
-    values = policy.valid_values
-    where = f"{path}.validValues"
-    if len(values) > VALID_VALUES_LIMIT:
-        errors.too_many(where, len(values), VALID_VALUES_LIMIT)
-        return
-    if any(left >= right for left, right in pairwise(values)):
-        errors.invalid(where, [str(each) for each in values], "must be ascending and unique")
-    for index, value in enumerate(values):
-        if value > total:
-            errors.invalid(f"{where}[{index}]", str(value), f"must not exceed capacity {total}")
-    if policy.default is None:
-        errors.required(f"{path}.default", "required when `validValues` is set")
-    elif policy.default not in values:
-        errors.invalid(f"{path}.default", str(policy.default), "must be one of `validValues`")
-
-
-def _check_range(
-    policy: RequestPolicy,
-    valid: ValidRange,
-    total: Quantity,
+def _check_values(  # noqa: PLR0913  a rule of five parts, told where
+    values: Sequence[Quantity],
+    default: Quantity,
     errors: FieldErrors,
     *,
     path: str,
+    total: Quantity,
+    rules: Rules,
 ) -> None:
-    default, where = policy.default, f"{path}.validRange"
-    if valid.minimum > total:
-        errors.invalid(f"{where}.min", str(valid.minimum), f"must not exceed capacity {total}")
-    if valid.maximum is not None and not valid.minimum <= valid.maximum <= total:
-        detail = f"must be between `min` and capacity {total}"
-        errors.invalid(f"{where}.max", str(valid.maximum), detail)
-    if default is None:
-        errors.required(f"{path}.default", "required when `validRange` is set")
-    elif default < valid.minimum or (valid.maximum is not None and default > valid.maximum):
-        errors.invalid(f"{path}.default", str(default), "must be inside `validRange`")
-    if valid.step is None:
+    for index, (left, right) in enumerate(pairwise(values), start=1):
+        if left > right:
+            errors.invalid(f"{path}[{index}]", str(right), "must be in ascending order")
+    if is_too_many(values, VALID_VALUES_LIMIT, errors, path=path):
+        # Nobody has looked for the default then.
+        errors.invalid(path, str(default), "the default must be one of the valid values")
         return
-    if valid.step.nanos <= 0 or valid.minimum + valid.step > total:
-        detail = f"must be positive, and `min` plus `step` within capacity {total}"
-        errors.invalid(f"{where}.step", str(valid.step), detail)
+    seen: set[int] = set()
+    for index, value in enumerate(values):
+        if value > total:
+            errors.invalid(f"{path}[{index}]", str(value), f"must not exceed capacity {total}")
+        is_exact = rules.has(Feature.FRACTIONAL_CAPACITY_RANGE)
+        key = value.nanos if is_exact else value.units_rounded_up
+        if key in seen:
+            errors.duplicate(f"{path}[{index}]", str(value))
+        seen.add(key)
+    if default not in values:
+        errors.invalid(path, str(default), "the default must be one of the valid values")
+
+
+def _check_range(
+    valid: Fields, default: Quantity, errors: FieldErrors, *, total: Quantity, rules: Rules
+) -> None:
+    minimum, maximum, step = (valid.quantity(field) for field in ("min", "max", "step"))
+    if minimum is None:
+        errors.required(valid.path_of("min"), "required when `validRange` is set")
         return
-    for field, bound in (("default", default), ("validRange.max", valid.maximum)):
-        if bound is not None and (bound - valid.minimum).nanos % valid.step.nanos:
-            detail = "must be `min` plus a multiple of `step`"
-            errors.invalid(f"{path}.{field}", str(bound), detail)
+    if minimum > total:
+        errors.invalid(valid.path_of("min"), str(minimum), f"must not exceed capacity {total}")
+    if default < minimum:
+        errors.invalid(valid.path_of("default"), str(default), f"must be at least {minimum}")
+    if maximum is not None:
+        if minimum > maximum:
+            errors.invalid(valid.path_of("max"), str(maximum), f"must be at least {minimum}")
+        if maximum > total:
+            errors.invalid(valid.path_of("max"), str(maximum), f"must not exceed capacity {total}")
+        if default > maximum:
+            errors.invalid(valid.path_of("default"), str(default), f"must be at most {maximum}")
+    amounts = {"default": default, "min": minimum, "max": maximum, "step": step}
+    given = {field: amount for field, amount in amounts.items() if amount is not None}
+    is_fractional = rules.has(Feature.FRACTIONAL_CAPACITY_RANGE) and any(
+        not amount.is_whole for amount in given.values()
+    )
+    if is_fractional and not _are_thousandths(given, valid, errors):
+        return
+    if step is not None:
+        _check_step(valid, given, errors, total=total, unit=MILLI if is_fractional else NANO)
+
+
+def _are_thousandths(given: Mapping[str, Quantity], valid: Fields, errors: FieldErrors) -> bool:
+    finer = {field: amount for field, amount in given.items() if amount.nanos % MILLI}
+    for field, amount in finer.items():
+        errors.invalid(valid.path_of(field), str(amount), "must be a whole number of thousandths")
+    return not finer
+
+
+def _check_step(
+    valid: Fields,
+    given: Mapping[str, Quantity],
+    errors: FieldErrors,
+    *,
+    total: Quantity,
+    unit: int,
+) -> None:
+    """Check that default and maximum lie on the grid of `min` and `step`, in whole units."""
+    minimum, step, path = given["min"], given["step"], valid.path_of("step")
+    if step.nanos <= 0:
+        errors.invalid(path, str(step), "must be greater than zero")
+        return
+    if minimum + step > total:
+        errors.invalid(path, str(step), f"`min` and one step must not exceed capacity {total}")
+    if unit == NANO:
+        outside = {
+            field: amount for field, amount in given.items() if not 0 <= amount.nanos <= MAX_NANOS
+        }
+        for field, amount in outside.items():
+            errors.invalid(valid.path_of(field), str(amount), "must be in the range of an int64")
+        if outside:
+            return
+    grid = _units(step, unit)
+    for field in ("default", "max"):
+        bound = given.get(field, minimum)
+        if (_units(bound, unit) - _units(minimum, unit)) % grid:
+            detail = f"{field} {bound} must be {minimum} and a multiple of {step}"
+            errors.invalid(path, str(bound), detail)
+
+
+def _units(amount: Quantity, unit: int) -> int:
+    return -(-amount.nanos // unit)

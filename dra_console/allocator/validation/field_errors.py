@@ -21,6 +21,7 @@ class FieldReason(StrEnum):
     INVALID = "FieldValueInvalid"
     NOT_SUPPORTED = "FieldValueNotSupported"
     FORBIDDEN = "FieldValueForbidden"
+    NOT_FOUND = "FieldValueNotFound"
     TOO_LONG = "FieldValueTooLong"
     TOO_MANY = "FieldValueTooMany"
     TYPE_INVALID = "FieldValueTypeInvalid"
@@ -63,6 +64,10 @@ class FieldErrors:
         values = ", ".join(json.dumps(each) for each in supported)
         message = f"Unsupported value: {json.dumps(value)}"
         self._add(path, FieldReason.NOT_SUPPORTED, message, f"supported values: {values}")
+
+    def not_found(self, path: str, value: str) -> None:
+        """Say that what the value refers to is not there."""
+        self._add(path, FieldReason.NOT_FOUND, f"Not found: {json.dumps(value)}")
 
     def forbidden(self, path: str, detail: str) -> None:
         """Say that a field may not be set here."""

@@ -1,42 +1,52 @@
 """Would the API server take this object? Used by forms, the REST API and the dev cluster.
 
-First the fields: an unknown one is reported with a hint where it belongs, instead of being
-dropped. Then the types, then the rules. Each stage is reached only if the one before found
-nothing, as on the server. Paths, causes and messages are the server's; for versions before
-v1beta2 the paths are those of that version.
+First the fields and their types: an unknown field is reported with a hint where it belongs,
+instead of being dropped. Then, on the v1 shape and without what a feature gate drops, the rules.
+Each stage is reached only if the one before found nothing, as on the server. Paths and causes are
+the server's; for versions before v1beta2 the paths are those of that version.
+
+With `stored`, the question is whether the object may replace the stored one. What a server takes
+and nobody can use is in `refusals`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Final
 
-from dra_console.allocator import names
-from dra_console.allocator.decoding.decode import (
-    decode_claim,
-    decode_claim_spec,
-    decode_class,
-    decode_slice,
-    decode_template,
-)
+from dra_console.allocator.api_json import JsonObject
 from dra_console.allocator.decoding.reading import Fields
-from dra_console.allocator.decoding.versions import GROUP, is_flat
-from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.model import ClaimSpec, JsonObject
-from dra_console.allocator.validation.claim_rules import (
-    LIST_LIMIT,
-    check_claim_spec,
-    check_opaque,
-    check_selectors,
+from dra_console.allocator.decoding.versions import is_flat
+from dra_console.allocator.rules import DEFAULT_RULES, Rules
+from dra_console.allocator.validation.admin_access import (
+    ADMIN_ACCESS_LABEL,
+    check_admin_request,
+    check_admin_result,
 )
-from dra_console.allocator.validation.field_errors import FieldError, FieldErrors, FieldReason
-from dra_console.allocator.validation.known_fields import (
+from dra_console.allocator.validation.claim_rules import check_claim_spec
+from dra_console.allocator.validation.claim_shapes import (
     CLASS,
-    Shape,
+    TAINT_RULE,
+    claim_shape,
     claim_spec_shape,
-    report_unknown,
-    slice_shape,
+    template_shape,
+    template_spec_shape,
 )
-from dra_console.allocator.validation.slice_rules import check_slice
+from dra_console.allocator.validation.cluster_rules import (
+    check_class_spec,
+    check_taint_rule_spec,
+)
+from dra_console.allocator.validation.condition_rules import check_conditions
+from dra_console.allocator.validation.field_errors import FieldError, FieldErrors, FieldReason
+from dra_console.allocator.validation.immutability import check_unchanged, check_unchanged_spec
+from dra_console.allocator.validation.metadata_rules import (
+    check_metadata,
+    check_template_metadata,
+)
+from dra_console.allocator.validation.request_names import RequestNames
+from dra_console.allocator.validation.shapes import ObjectOf
+from dra_console.allocator.validation.slice_rules import check_slice_spec
+from dra_console.allocator.validation.slice_shapes import slice_shape
+from dra_console.allocator.validation.stages import Submission, part_of, validated
+from dra_console.allocator.validation.status_rules import check_status
 
 __all__ = [
     "ADMIN_ACCESS_LABEL",
@@ -44,136 +54,182 @@ __all__ = [
     "FieldReason",
     "validate_claim",
     "validate_claim_spec",
+    "validate_claim_status",
     "validate_class",
     "validate_slice",
+    "validate_taint_rule",
+    "validate_taint_rule_status",
     "validate_template",
 ]
 
-ADMIN_ACCESS_LABEL: Final = "resource.kubernetes.io/admin-access"
-VERSIONS: Final = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1"))
-TEMPLATE_METADATA: Final[Mapping[str, Shape]] = {"labels": None, "annotations": None}
+RULE_CONDITIONS_LIMIT: Final = 8
 
 
-def validate_claim_spec(obj: JsonObject) -> tuple[FieldError, ...]:
+def validate_claim_spec(obj: JsonObject, *, rules: Rules = DEFAULT_RULES) -> tuple[FieldError, ...]:
     """Check the spec of a claim in the v1 shape, as a form builds it."""
 
-    def check(errors: FieldErrors) -> None:
-        check_claim_spec(decode_claim_spec(obj), errors, path="spec")
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        check_claim_spec(submission.spec, errors, rules=rules)
 
-    return _validated({"spec": obj}, {"spec": claim_spec_shape(is_flat=False)}, check)
+    whole: JsonObject = {"spec": obj}
+    shape = ObjectOf({"spec": claim_spec_shape(is_flat=False)})
+    return validated(whole, check, kind="ResourceClaim", shape=shape, stored=None, rules=rules)
 
 
 def validate_claim(
-    obj: JsonObject, *, namespace_labels: Mapping[str, str] | None = None
+    obj: JsonObject,
+    *,
+    stored: JsonObject | None = None,
+    namespace_labels: Mapping[str, str] | None = None,
+    rules: Rules = DEFAULT_RULES,
 ) -> tuple[FieldError, ...]:
-    """Check a ResourceClaim without its status.
+    """Check a ResourceClaim; its status only for its types.
 
     Admin access is checked if the labels of the claim's namespace are given.
     """
 
-    def check(errors: FieldErrors) -> None:
-        _check_metadata(obj, errors)
-        claim = decode_claim(obj)
-        check_claim_spec(claim.spec, errors, path="spec")
-        _check_admin_access(claim.spec, errors, namespace_labels=namespace_labels)
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        check_metadata(submission.whole, errors, is_namespaced=True)
+        if submission.stored is not None:
+            shape = claim_spec_shape(is_flat=False)
+            check_unchanged_spec(submission.obj, errors, stored=submission.stored, shape=shape)
+            return
+        check_admin_request(submission.spec, errors, namespace_labels=namespace_labels)
+        check_claim_spec(submission.spec, errors, rules=rules)
 
-    return _validated(obj, {"spec": claim_spec_shape(is_flat=is_flat(obj))}, check)
+    return validated(
+        obj,
+        check,
+        kind="ResourceClaim",
+        shape=claim_shape(is_flat=is_flat(obj)),
+        stored=stored,
+        rules=rules,
+    )
+
+
+def validate_claim_status(
+    obj: JsonObject,
+    *,
+    stored: JsonObject,
+    namespace_labels: Mapping[str, str] | None = None,
+    rules: Rules = DEFAULT_RULES,
+) -> tuple[FieldError, ...]:
+    """Check the status of a ResourceClaim that is to replace the stored one's.
+
+    Spec and metadata are the stored ones, whatever the object says of them.
+    """
+
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        before = submission.stored or {}
+        devices = part_of(before, "spec").child("devices") or Fields("spec.devices", {})
+        status, old = part_of(submission.obj, "status"), part_of(before, "status")
+        check_admin_result(status, errors, stored=old, namespace_labels=namespace_labels)
+        is_deleting = part_of(before, "metadata").has("deletionTimestamp")
+        known = RequestNames.of(devices)
+        check_status(status, errors, stored=old, known=known, is_deleting=is_deleting)
+
+    return validated(
+        obj,
+        check,
+        kind="ResourceClaim",
+        shape=claim_shape(is_flat=is_flat(obj)),
+        stored=stored,
+        rules=rules,
+    )
 
 
 def validate_template(
-    obj: JsonObject, *, namespace_labels: Mapping[str, str] | None = None
+    obj: JsonObject,
+    *,
+    stored: JsonObject | None = None,
+    namespace_labels: Mapping[str, str] | None = None,
+    rules: Rules = DEFAULT_RULES,
 ) -> tuple[FieldError, ...]:
     """Check a ResourceClaimTemplate.
 
     Admin access is checked if the labels of the template's namespace are given.
     """
 
-    def check(errors: FieldErrors) -> None:
-        _check_metadata(obj, errors)
-        template = decode_template(obj)
-        check_claim_spec(template.spec, errors, path="spec.spec")
-        _check_admin_access(template.spec, errors, namespace_labels=namespace_labels)
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        check_metadata(submission.whole, errors, is_namespaced=True)
+        if submission.stored is not None:
+            check_unchanged_spec(
+                submission.obj,
+                errors,
+                stored=submission.stored,
+                shape=template_spec_shape(is_flat=False),
+            )
+            return
+        inside = submission.spec.child("spec") or Fields("spec.spec", {})
+        check_admin_request(inside, errors, namespace_labels=namespace_labels)
+        check_template_metadata(submission.spec, errors)
+        check_claim_spec(inside, errors, rules=rules)
 
-    spec: Shape = {"metadata": TEMPLATE_METADATA, "spec": claim_spec_shape(is_flat=is_flat(obj))}
-    return _validated(obj, {"spec": spec}, check)
+    return validated(
+        obj,
+        check,
+        kind="ResourceClaimTemplate",
+        shape=template_shape(is_flat=is_flat(obj)),
+        stored=stored,
+        rules=rules,
+    )
 
 
-def validate_class(obj: JsonObject) -> tuple[FieldError, ...]:
+def validate_class(
+    obj: JsonObject, *, stored: JsonObject | None = None, rules: Rules = DEFAULT_RULES
+) -> tuple[FieldError, ...]:
     """Check a DeviceClass."""
 
-    def check(errors: FieldErrors) -> None:
-        _check_metadata(obj, errors)
-        device_class = decode_class(obj)
-        check_selectors(device_class.selectors, errors, path="spec.selectors")
-        if len(device_class.config) > LIST_LIMIT:
-            errors.too_many("spec.config", len(device_class.config), LIST_LIMIT)
-        else:
-            for index, opaque in enumerate(device_class.config):
-                check_opaque(opaque, errors, path=f"spec.config[{index}]")
-        name = device_class.extended_resource_name
-        if name is not None:
-            for detail in names.extended_resource_name(name):
-                errors.invalid("spec.extendedResourceName", name, detail)
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        check_metadata(submission.whole, errors, is_namespaced=False)
+        check_class_spec(submission.spec, errors, stored=submission.stored_spec)
 
-    return _validated(obj, CLASS, check)
+    return validated(obj, check, kind="DeviceClass", shape=CLASS, stored=stored, rules=rules)
 
 
-def validate_slice(obj: JsonObject) -> tuple[FieldError, ...]:
+def validate_slice(
+    obj: JsonObject, *, stored: JsonObject | None = None, rules: Rules = DEFAULT_RULES
+) -> tuple[FieldError, ...]:
     """Check a ResourceSlice on its own; what its pool makes of it is the allocator's business."""
 
-    def check(errors: FieldErrors) -> None:
-        _check_metadata(obj, errors)
-        check_slice(decode_slice(obj), errors)
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        check_metadata(submission.whole, errors, is_namespaced=False)
+        before = submission.stored_spec
+        if before is not None:
+            check_unchanged(submission.spec, errors, stored=before)
+        check_slice_spec(submission.spec, errors, stored=before, rules=rules)
 
-    return _validated(obj, slice_shape(is_flat=is_flat(obj)), check)
+    return validated(
+        obj,
+        check,
+        kind="ResourceSlice",
+        shape=slice_shape(is_flat=is_flat(obj)),
+        stored=stored,
+        rules=rules,
+    )
 
 
-def _validated(
-    obj: JsonObject, shape: Shape, check: Callable[[FieldErrors], None]
+def validate_taint_rule(
+    obj: JsonObject, *, stored: JsonObject | None = None, rules: Rules = DEFAULT_RULES
 ) -> tuple[FieldError, ...]:
-    errors = FieldErrors()
-    version = obj.get("apiVersion")
-    if version is not None and version not in VERSIONS:
-        errors.not_supported("apiVersion", str(version), VERSIONS)
-        return tuple(errors.found)
-    if isinstance(shape, Mapping):
-        for name, inside in shape.items():
-            report_unknown(obj.get(name), inside, errors, path=name)
-    if errors.found:
-        return tuple(errors.found)
-    try:
-        check(errors)
-    except DecodeError as error:
-        errors.wrong_type(error.path, error.message)
-    if is_flat(obj):
-        return tuple(
-            replace(error, field=error.field.replace(".exactly", "")) for error in errors.found
-        )
-    return tuple(errors.found)
+    """Check a DeviceTaintRule; its status only for its types."""
+
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        check_metadata(submission.whole, errors, is_namespaced=False)
+        check_taint_rule_spec(submission.spec, errors, stored=submission.stored_spec)
+
+    return validated(
+        obj, check, kind="DeviceTaintRule", shape=TAINT_RULE, stored=stored, rules=rules
+    )
 
 
-def _check_metadata(obj: JsonObject, errors: FieldErrors) -> None:
-    metadata = Fields.at("", obj).child("metadata") or Fields("metadata", {})
-    name = metadata.text("name")
-    if not name and not metadata.text("generateName"):
-        errors.required("metadata.name", "name or generateName is required")
-    for detail in names.dns_subdomain(name) if name else ():
-        errors.invalid("metadata.name", name, detail)
+def validate_taint_rule_status(
+    obj: JsonObject, *, rules: Rules = DEFAULT_RULES
+) -> tuple[FieldError, ...]:
+    """Check the status of a DeviceTaintRule."""
 
+    def check(submission: Submission, errors: FieldErrors) -> None:
+        status = part_of(submission.obj, "status")
+        check_conditions(status, errors, limit=RULE_CONDITIONS_LIMIT)
 
-def _check_admin_access(
-    spec: ClaimSpec, errors: FieldErrors, *, namespace_labels: Mapping[str, str] | None
-) -> None:
-    """Refuse admin access outside namespaces that allow it.
-
-    The path has neither `exactly` nor a template's outer `spec`; so a 1.37 server prints it.
-    """
-    if namespace_labels is None or namespace_labels.get(ADMIN_ACCESS_LABEL) == "true":
-        return
-    for index, request in enumerate(spec.requests):
-        if request.exactly is not None and request.exactly.admin_access:
-            errors.forbidden(
-                f"spec.devices.requests[{index}].adminAccess",
-                f"admin access to devices requires the `{ADMIN_ACCESS_LABEL}: true` label on "
-                "the containing namespace",
-            )
+    return validated(obj, check, kind="DeviceTaintRule", shape=TAINT_RULE, stored=None, rules=rules)

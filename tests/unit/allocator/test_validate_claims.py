@@ -122,15 +122,6 @@ EXACTLY_RULES = [
         id="typographic quotes",
     ),
     pytest.param(
-        {"tolerations": many(17, lambda _: a_toleration())},
-        (
-            f"{EXACTLY}.tolerations",
-            "FieldValueTooMany",
-            "Too many: 17: must have at most 16 items",
-        ),
-        id="tolerations",
-    ),
-    pytest.param(
         {"tolerations": [a_toleration(value="v")]},
         (
             f"{EXACTLY}.tolerations[0].value",
@@ -147,15 +138,6 @@ EXACTLY_RULES = [
             'Unsupported value: "Lt": supported values: "Equal", "Exists"',
         ),
         id="toleration with an operator of nodes",
-    ),
-    pytest.param(
-        {"count": 33},
-        (
-            REQUESTS,
-            "FieldValueTooMany",
-            "Too many: 33: must have at most 32 devices in one claim",
-        ),
-        id="33 devices",
     ),
     pytest.param(
         {"count": "2"},
@@ -202,7 +184,7 @@ SPEC_RULES = [
     ),
     pytest.param(
         a_claim_spec([a_request("r"), a_request("r")]),
-        (f"{REQUESTS}[1].name", "FieldValueDuplicate", 'Duplicate value: "r"'),
+        (f"{REQUESTS}[1]", "FieldValueDuplicate", 'Duplicate value: "r"'),
         id="a name twice",
     ),
     pytest.param(

@@ -91,9 +91,7 @@ INVALID = [
         id="a long text",
     ),
     pytest.param(
-        holding(attributes={"a/b/c": {"int": 1}}),
-        f"{DEVICE}.attributes[a/b/c]",
-        id="attribute name of three parts",
+        holding(attributes={"a/b-c": {"int": 1}}), f"{DEVICE}.attributes", id="attribute name"
     ),
     pytest.param(
         holding(attributes={f"a{index}": {"int": 1} for index in range(32)}),
@@ -118,7 +116,11 @@ INVALID = [
         f"{DEVICE}.consumesCounters",
         id="three counter sets",
     ),
-    pytest.param(holding(bindingConditions=["ready"]), DEVICE, id="binding without failure"),
+    pytest.param(
+        holding(bindingConditions=["ready"]),
+        f"{DEVICE}.bindingFailureConditions",
+        id="binding without failure",
+    ),
     pytest.param(
         holding(capacity={"k": {"value": "1", "requestPolicy": {"default": "1"}}}),
         f"{DEVICE}.capacity[k].requestPolicy",
@@ -126,12 +128,12 @@ INVALID = [
     ),
     pytest.param(
         sharing({"default": "2", "validValues": ["1", "4"]}),
-        f"{DEVICE}.capacity[k].requestPolicy.default",
+        f"{DEVICE}.capacity[k].requestPolicy.validValues",
         id="default that is no valid value",
     ),
     pytest.param(
         sharing(a_range("3", min="2", max="8", step="2")),
-        f"{DEVICE}.capacity[k].requestPolicy.default",
+        f"{DEVICE}.capacity[k].requestPolicy.validRange.step",
         id="default off the steps",
     ),
     pytest.param(

@@ -199,7 +199,7 @@ def test_consumer_cannot_be_named_twice(store: Store) -> None:
             allocation=an_allocation(),
             reservedFor=[a_consumer(), a_consumer("other")],
         )
-    ) == [("status.reservedFor[1].uid", "FieldValueDuplicate")]
+    ) == [("status.reservedFor[1]", "FieldValueDuplicate")]
 
 
 def test_claim_being_deleted_takes_no_new_consumer_but_loses_old_ones(store: Store) -> None:
@@ -466,6 +466,6 @@ def test_taint_rule_needs_a_key_and_a_known_effect(store: Store) -> None:
     rule: JsonObject = {"metadata": {"name": "r"}, "spec": {"taint": {"effect": "Maybe"}}}
 
     assert fields_refused(lambda: store.create(DEVICE_TAINT_RULES, rule)) == [
-        ("spec.taint.key", "FieldValueRequired"),
+        ("spec.taint.key", "FieldValueInvalid"),
         ("spec.taint.effect", "FieldValueNotSupported"),
     ]

@@ -1,0 +1,52 @@
+"""Rules for CEL selectors of requests and classes, and for derived attributes (KEP-6015)."""
+
+from typing import Final
+
+from dra_console.allocator.cel.selectors import (
+    EXPRESSION_LIMIT_BYTES,
+    CompileFault,
+    default_engine,
+)
+from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.validation.field_errors import FieldErrors
+from dra_console.allocator.validation.formats import is_too_many, listed
+
+SELECTORS_LIMIT: Final = 32
+
+
+def check_selectors(owner: Fields, errors: FieldErrors, *, is_stored: bool = False) -> None:
+    """Check and compile the selectors of a request or class.
+
+    Those that are stored as they stand are not compiled again: a limit may have become tighter
+    since then.
+    """
+    selectors = listed(owner, "selectors")
+    if is_too_many(selectors, SELECTORS_LIMIT, errors, path=owner.path_of("selectors")):
+        return
+    for selector in selectors:
+        cel = selector.child("cel")
+        if cel is None:
+            errors.required(selector.path_of("cel"))
+        elif not is_stored:
+            expression = cel.text("expression")
+            check_expression(expression, errors, path=cel.path_of("expression"))
+
+
+def check_expression(expression: str, errors: FieldErrors, *, path: str) -> None:
+    """Compile one selector; the message has line and column of what is wrong."""
+    if len(expression.encode()) > EXPRESSION_LIMIT_BYTES:
+        errors.too_long(path, EXPRESSION_LIMIT_BYTES)
+        return
+    compiled = default_engine().compile(expression)
+    if isinstance(compiled, CompileFault):
+        errors.invalid(path, expression, str(compiled))
+
+
+def check_derivation(expression: str, errors: FieldErrors, *, path: str) -> None:
+    """Compile the expression of a derived attribute, whose result need not be a truth value."""
+    if len(expression.encode()) > EXPRESSION_LIMIT_BYTES:
+        errors.too_long(path, EXPRESSION_LIMIT_BYTES)
+        return
+    compiled = default_engine().compile(expression)
+    if isinstance(compiled, CompileFault) and compiled.line is not None:
+        errors.invalid(path, expression, str(compiled))
