@@ -38,7 +38,8 @@ def quantities() -> st.SearchStrategy[Quantity]:
 
 def draws() -> st.SearchStrategy[list[Draw]]:
     amounts = st.integers(0, 12).map(Quantity.of)
-    return st.lists(st.builds(Draw, counter=st.sampled_from(COUNTERS), amount=amounts), max_size=4)
+    drawn = st.builds(Draw, counter=st.sampled_from(COUNTERS), amount=amounts)
+    return st.lists(drawn, max_size=4, unique_by=lambda each: each.counter)
 
 
 @st.composite

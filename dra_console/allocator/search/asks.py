@@ -1,16 +1,17 @@
-"""Claims made ready for the search on one node.
+"""Claims made ready for the search, as far as no node has a say in it.
 
-Every alternative of every request becomes an `Ask`: its class looked up, its selectors in
+Every alternative of every request becomes an `Ask`: its class looked up and its selectors in
 the order of evaluation (class first, which is what protects a request's selectors from
-foreign devices), and for mode All the devices it means. Alternatives that the search may
-never reach are prepared as well, so what is broken about them is found here.
+foreign devices). Alternatives that the search may never reach are prepared as well, so what
+is broken about them is found here, for all nodes at once.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
-from dra_console.allocator.inventory import Node
+from dra_console.allocator.inventory import DeviceId
 from dra_console.allocator.model import (
     ALL_DEVICES,
     DEVICES_PER_CLAIM,
@@ -20,29 +21,43 @@ from dra_console.allocator.model import (
     ResourceClaim,
 )
 from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
-from dra_console.allocator.search.matching import Matcher, Selector
+from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
+from dra_console.allocator.search.matching import Selector
 from dra_console.allocator.search.wants import Want, wants_of
-from dra_console.allocator.world.pools import NodePool, PoolStatus, PublishedDevice
 
 UNSUPPORTED_REQUEST: Final = "missing device class name (unsupported request type?)"
+NOTHING_DERIVED: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
     """One alternative of a request, checked. `label` is `request` or `request/subrequest`."""
 
+    number: int
+    """Its place among all asks of the pod."""
+
     claim: ResourceClaim
     request: str
     label: str
+    path: str
     wish: DeviceWish
     device_class: DeviceClass
     selectors: tuple[Selector, ...]
-    every: tuple[PublishedDevice, ...] | None
-    """In mode All, the devices that are all to be taken."""
+    derived: Mapping[str, str]
+    """Expressions of derived attributes, by the attribute's name."""
 
     @property
-    def count(self) -> int:
-        return self.wish.count if self.every is None else len(self.every)
+    def takes_all(self) -> bool:
+        """Tell whether all devices that match are to be taken."""
+        return self.wish.allocation_mode == ALL_DEVICES
+
+    def broken(
+        self, message: str, *, field: str = "", device: DeviceId | None = None
+    ) -> BrokenInputError:
+        """Say that something is wrong with it, perhaps on one device."""
+        path = f"{self.path}.{field}" if field else ""
+        where = f"claim {self.claim.key}, request {self.label}"
+        return BrokenInputError(BrokenInput(f"{where}: {message}", path, device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,131 +75,154 @@ class PreparedClaim:
     claim: ResourceClaim
     requests: tuple[PreparedRequest, ...]
 
+    def check_size(self, least: Sequence[int]) -> None:
+        """Refuse a claim whose requests need more devices than one claim may have.
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """Prepares claims for one node."""
-
-    node: Node
-    pools: Sequence[NodePool]
-    classes: Mapping[str, DeviceClass]
-    matcher: Matcher
-
-    def prepare(self, claim: ResourceClaim) -> PreparedClaim:
-        """Look up and check everything that the search takes for granted.
+        `least` is how many each request needs with its smallest alternative.
 
         Raises:
-            BrokenInputError: the claim cannot be allocated on any node as it is.
+            BrokenInputError: they are too many.
 
         """
-        for path in claim.spec.unknown_fields:
-            raise _broken(claim, f"{path} is not supported yet", field=path)
-        asks: dict[str, list[Ask]] = {request.name: [] for request in claim.spec.requests}
-        for want in wants_of(claim, classes=self.classes):
-            asks[want.request].append(self._ask(want))
-        for index, request in enumerate(claim.spec.requests):
-            if not asks[request.name]:
-                raise _broken(
-                    claim,
-                    UNSUPPORTED_REQUEST,
-                    request=request.name,
-                    field=f"spec.devices.requests[{index}]",
-                )
-        requests = tuple(PreparedRequest(name, tuple(each)) for name, each in asks.items())
-        least = sum(min(ask.count for ask in request.asks) for request in requests)
-        if least > DEVICES_PER_CLAIM:
-            raise _broken(
-                claim,
-                f"number of requested devices {least} exceeds the claim limit "
+        if sum(least) > DEVICES_PER_CLAIM:
+            raise broken(
+                self.claim,
+                f"number of requested devices {sum(least)} exceeds the claim limit "
                 f"of {DEVICES_PER_CLAIM}",
                 field="spec.devices.requests",
             )
-        for index, constraint in enumerate(claim.spec.constraints):
-            if constraint.match_attribute is None and constraint.distinct_attribute is None:
-                raise _broken(
-                    claim,
-                    f"constraint #{index}: empty constraint (unsupported constraint type?)",
-                    field=f"spec.devices.constraints[{index}]",
-                )
-        return PreparedClaim(claim, requests)
 
-    def _ask(self, want: Want) -> Ask:
-        device_class = self._class(want)
-        wish = want.wish
-        for selector in want.selectors:
-            if selector.expression is None:
-                raise _broken_want(
-                    want,
-                    f"{selector.owner}: selector #{selector.index}: "
-                    "CEL expression empty (unsupported selector type?)",
-                    field="selectors",
-                )
-        ask = Ask(
-            claim=want.claim,
-            request=want.request,
-            label=want.label,
-            wish=wish,
-            device_class=device_class,
-            selectors=want.selectors,
-            every=None,
-        )
-        if wish.allocation_mode == ALL_DEVICES:
-            return replace(ask, every=self._every(want))
-        if wish.allocation_mode != EXACT_COUNT:
-            raise _broken_want(
-                want,
-                f"unsupported count mode {wish.allocation_mode}",
-                field="allocationMode",
+
+def prepare(
+    claims: Sequence[ResourceClaim],
+    *,
+    classes: Mapping[str, DeviceClass],
+    rules: Rules = DEFAULT_RULES,
+) -> tuple[PreparedClaim, ...]:
+    """Look up and check everything that the search takes for granted.
+
+    Raises:
+        BrokenInputError: a claim cannot be allocated on any node as it is.
+
+    """
+    prepared: list[PreparedClaim] = []
+    count = 0
+    for claim in claims:
+        for path in claim.spec.unknown_fields:
+            raise broken(claim, f"{path} is not supported yet", field=path)
+        of_request: list[list[Ask]] = [[] for _ in claim.spec.requests]
+        for want in wants_of(claim, classes=classes):
+            of_request[want.request_index].append(_ask(want, number=count, rules=rules))
+            count += 1
+        prepared.append(
+            PreparedClaim(
+                claim,
+                tuple(
+                    PreparedRequest(request.name, tuple(asks))
+                    for request, asks in zip(claim.spec.requests, of_request, strict=True)
+                ),
             )
-        if wish.count < 1:
-            raise _broken_want(
-                want, f"expected a count of at least 1, got {wish.count}", field="count"
-            )
-        return ask
-
-    def _class(self, want: Want) -> DeviceClass:
-        name = want.wish.device_class_name
-        if not name:
-            raise _broken_want(want, UNSUPPORTED_REQUEST, field="deviceClassName")
-        if want.device_class is None:
-            raise _broken_want(
-                want,
-                f"could not retrieve device class {name}: no DeviceClass has this name",
-                field="deviceClassName",
-            )
-        return want.device_class
-
-    def _every(self, want: Want) -> tuple[PublishedDevice, ...]:
-        for pool in self.pools:
-            if pool.status is not PoolStatus.READY:
-                is_updated = pool.status is PoolStatus.INCOMPLETE
-                state = "being updated" if is_updated else "invalid"
-                raise _broken_want(
-                    want,
-                    f"asks for all devices, but resource pool {pool.id} is currently {state} "
-                    f"({pool.problem})",
-                    field="allocationMode",
-                )
-        return tuple(
-            published
-            for pool in self.pools
-            for published in pool.devices
-            if self.matcher.matches(want.selectors, published, node=self.node)
-            and self.matcher.has_capacity(published, wish=want.wish)
         )
+        _check_whole(prepared[-1])
+    return tuple(prepared)
 
 
-def _broken(
-    claim: ResourceClaim, message: str, *, request: str = "", field: str = ""
-) -> BrokenInputError:
-    where = f", request {request}" if request else ""
-    return BrokenInputError(
-        BrokenInput(
-            message=f"claim {claim.key}{where}: {message}",
-            field=field,
-        )
+def _check_whole(prepared: PreparedClaim) -> None:
+    claim = prepared.claim
+    for index, request in enumerate(prepared.requests):
+        if not request.asks:
+            raise broken(
+                claim,
+                UNSUPPORTED_REQUEST,
+                request=request.name,
+                field=f"spec.devices.requests[{index}]",
+            )
+    prepared.check_size(
+        [
+            min(0 if ask.takes_all else ask.wish.count for ask in request.asks)
+            for request in prepared.requests
+        ]
+    )
+    for index, constraint in enumerate(claim.spec.constraints):
+        if constraint.match_attribute is None and constraint.distinct_attribute is None:
+            raise broken(
+                claim,
+                f"constraint #{index}: empty constraint (unsupported constraint type?)",
+                field=f"spec.devices.constraints[{index}]",
+            )
+
+
+def _ask(want: Want, *, number: int, rules: Rules) -> Ask:
+    _check_features(want, rules)
+    for selector in want.request_selectors:
+        _check_selector(want, selector)
+    wish = want.wish
+    if wish.names_admin_access and not rules.has(Feature.ADMIN_ACCESS):
+        message = "admin access is requested, but the feature is disabled"
+        raise _broken(want, message, field="adminAccess")
+    name = wish.device_class_name
+    if not name:
+        raise _broken(want, UNSUPPORTED_REQUEST, field="deviceClassName")
+    if want.device_class is None:
+        message = f"could not retrieve device class {name}: no DeviceClass has this name"
+        raise _broken(want, message, field="deviceClassName")
+    for selector in want.class_selectors:
+        _check_selector(want, selector)
+    if wish.allocation_mode == EXACT_COUNT and wish.count < 1:
+        message = f"expected a count of at least 1, got {wish.count}"
+        raise _broken(want, message, field="count")
+    if wish.allocation_mode not in {EXACT_COUNT, ALL_DEVICES}:
+        message = f"unsupported count mode {wish.allocation_mode}"
+        raise _broken(want, message, field="allocationMode")
+    return Ask(
+        number=number,
+        claim=want.claim,
+        request=want.request,
+        label=want.label,
+        path=want.path,
+        wish=wish,
+        device_class=want.device_class,
+        selectors=want.selectors,
+        derived={each.name: each.expression for each in wish.derived_attributes} or NOTHING_DERIVED,
     )
 
 
-def _broken_want(want: Want, message: str, *, field: str) -> BrokenInputError:
-    return _broken(want.claim, message, request=want.label, field=f"{want.path}.{field}")
+def _check_features(want: Want, rules: Rules) -> None:
+    wish = want.wish
+    if want.subrequest and not rules.has(Feature.PRIORITIZED_LIST):
+        raise broken(
+            want.claim,
+            "has subrequests, but the DRAPrioritizedList feature is disabled",
+            request=want.request,
+            field=want.path.rpartition(".")[0],
+        )
+    if wish.capacity is not None and not rules.has(Feature.CONSUMABLE_CAPACITY):
+        who = f"subrequest {want.subrequest}" if want.subrequest else f"request {want.request}"
+        message = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+        raise BrokenInputError(
+            BrokenInput(f"claim {want.claim.key}, {who}: {message}", f"{want.path}.capacity")
+        )
+    if wish.derived_attributes and not rules.has(Feature.DERIVED_ATTRIBUTES):
+        message = "cannot handle request with derived attributes, the feature is disabled"
+        raise _broken(want, message, field="derivedAttributes")
+
+
+def _check_selector(want: Want, selector: Selector) -> None:
+    if selector.expression is None:
+        message = (
+            f"{selector.owner}: selector #{selector.index}: "
+            "CEL expression empty (unsupported selector type?)"
+        )
+        raise _broken(want, message, field="selectors")
+
+
+def broken(
+    claim: ResourceClaim, message: str, *, request: str = "", field: str = ""
+) -> BrokenInputError:
+    """Say what is wrong with a claim."""
+    where = f", request {request}" if request else ""
+    return BrokenInputError(BrokenInput(f"claim {claim.key}{where}: {message}", field))
+
+
+def _broken(want: Want, message: str, *, field: str) -> BrokenInputError:
+    return broken(want.claim, message, request=want.label, field=f"{want.path}.{field}")

@@ -3,30 +3,22 @@
 A choice is which alternative of a request to serve, or which device to take next for it.
 Python's own stack would limit how many devices a pod can ask for, so this one is explicit.
 
-Equal devices are tried once. When a device failed at some point of the search, another
-one that differs in nothing that this call can see (what selectors read, constrained
-attributes, taints, counter draws, state of use) fails there too and is skipped. The answer
-stays what a full search would give, since of equal devices the first is taken; and claims
-like "8 that match of 64" end in milliseconds. Shared devices are never skipped: their
-bookings make them unequal.
-
-A branch is left at once if the devices that remain cannot be enough, by their number or
-because of the counters that they draw on (`bounds`).
+What cannot succeed is not tried (`pruning`): devices like one that failed at the same point,
+branches that leave too little for the rest, situations that failed before. The answer stays
+what a full search would give, broken input included.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DEVICES_PER_CLAIM, AllocationResult
-from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
 from dra_console.allocator.search.asks import Ask, PreparedClaim
-from dra_console.allocator.search.bounds import most_together
-from dra_console.allocator.search.likeness import Likeness
-from dra_console.allocator.search.matching import Matcher
+from dra_console.allocator.search.pruning import Pruning, Situation
 from dra_console.allocator.search.results import result_of
+from dra_console.allocator.search.standings import Standings
 from dra_console.allocator.search.state import Refusal, SearchState
 from dra_console.allocator.world.pools import PublishedDevice
 
@@ -37,15 +29,18 @@ class OutOfStepsError(Exception):
 
 @dataclass(slots=True)
 class _DeviceChoice:
-    """The choice of device `number` of an ask; `next` is the first one not yet tried."""
+    """The choice of device `number` of an ask; `next` is the place of the first not yet tried."""
 
     claim: int
     request: int
     ask: Ask
     number: int
     next: int
-    is_taken: bool = False
-    failed: set[Hashable] = field(default_factory=set)
+    place: int = -1
+    """Of the device that is taken."""
+
+    failed: set[Hashable] | None = None
+    """Kinds of devices that failed."""
 
 
 @dataclass(slots=True)
@@ -57,6 +52,8 @@ class _AlternativeChoice:
     next: int = 0
     over_limit: int = 0
     """Alternatives that would have exceeded the claim's limit of devices."""
+
+    situation: Situation | None = None
 
 
 class _Open(Enum):
@@ -74,30 +71,34 @@ class Search:
 
     claims: Sequence[PreparedClaim]
     devices: Sequence[PublishedDevice]
+    every: Mapping[Ask, tuple[PublishedDevice, ...]]
     node: Node
-    matcher: Matcher
+    standings: Standings
     state: SearchState
-    likeness: Likeness
-    steps_left: int
+    pruning: Pruning
+    steps_left: int = 0
     stack: list[_Choice] = field(default_factory=list)
-    matches: dict[tuple[Ask, PublishedDevice], bool] = field(default_factory=dict)
 
     def run(self) -> bool:
         """Tell whether all claims could be solved; the picks are in `state` then."""
         opened: _Choice | _Open | None = self._open_request(claim=0, request=0)
         while opened is not None:
-            match opened:
-                case _Open.SOLVED:
-                    return True
-                case _Open.OVER_LIMIT:
-                    self._unwind()
-                case _DeviceChoice() | _AlternativeChoice():
-                    self.stack.append(opened)
+            if opened is _Open.SOLVED:
+                return True
+            if opened is _Open.OVER_LIMIT:
+                self._unwind()
+            elif opened is not _Open.DEAD_END:
+                self.stack.append(opened)
             opened = self._advance()
         return False
 
     def results(self) -> tuple[AllocationResult, ...]:
-        """Build one result for each claim from the choices on the stack."""
+        """Build one result for each claim from the choices on the stack.
+
+        Raises:
+            NodeSelectorError: no result can say where the devices can be used from.
+
+        """
         chosen: list[list[Ask]] = [[] for _ in self.claims]
         for choice in self.stack:
             if isinstance(choice, _AlternativeChoice):
@@ -107,7 +108,7 @@ class Search:
             result_of(
                 prepared,
                 chosen=chosen[index],
-                picks=[pick for claim, pick in self.state.picks if claim == index],
+                picks=self.state.picks_of(index),
                 node=self.node,
             )
             for index, prepared in enumerate(self.claims)
@@ -116,24 +117,31 @@ class Search:
     def _open_request(self, *, claim: int, request: int) -> _Choice | _Open:
         while claim < len(self.claims):
             if request < len(self.claims[claim].requests):
-                return _AlternativeChoice(claim, request)
+                return self._open_alternatives(claim, request)
             claim, request = claim + 1, 0
         return _Open.SOLVED
+
+    def _open_alternatives(self, claim: int, request: int) -> _Choice | _Open:
+        if not self.pruning.is_on:
+            return _AlternativeChoice(claim, request)
+        self._step(self.pruning.cost)
+        situation = self.pruning.situation(claim, request)
+        if self.pruning.is_dead_end(situation):
+            return _Open.DEAD_END
+        return _AlternativeChoice(claim, request, situation=situation)
 
     def _open_device(
         self, ask: Ask, *, claim: int, request: int, number: int, start: int
     ) -> _Choice | _Open:
-        if ask.every is not None and not ask.every:
+        every = self.every.get(ask)
+        if every is not None and not every:
             return _Open.DEAD_END
-        if number == ask.count:
+        count = ask.wish.count if every is None else len(every)
+        if number == count:
             return self._open_request(claim=claim, request=request + 1)
-        picked = sum(1 for owner, _ in self.state.picks if owner == claim)
-        if picked + ask.count - number > DEVICES_PER_CLAIM:
+        if self.state.sizes[claim] + count - number > DEVICES_PER_CLAIM:
             return _Open.OVER_LIMIT
-        if ask.every is not None:
-            return _DeviceChoice(claim, request, ask, number, next=0)
-        choice = _DeviceChoice(claim, request, ask, number, next=start)
-        return _Open.DEAD_END if self._is_hopeless(choice) else choice
+        return _DeviceChoice(claim, request, ask, number, start if every is None else 0)
 
     def _advance(self) -> _Choice | _Open | None:
         """Try the next option of the latest choice that has one left."""
@@ -148,12 +156,19 @@ class Search:
                         number=choice.number + 1,
                         start=choice.next,
                     )
-            elif choice.next < len(self.claims[choice.claim].requests[choice.request].asks):
-                ask = self.claims[choice.claim].requests[choice.request].asks[choice.next]
-                choice.next += 1
-                return self._open_device(
-                    ask, claim=choice.claim, request=choice.request, number=0, start=0
-                )
+            else:
+                asks = self.claims[choice.claim].requests[choice.request].asks
+                if choice.next < len(asks):
+                    choice.next += 1
+                    return self._open_device(
+                        asks[choice.next - 1],
+                        claim=choice.claim,
+                        request=choice.request,
+                        number=0,
+                        start=0,
+                    )
+                if choice.situation is not None and not choice.over_limit:
+                    self.pruning.remember(choice.situation)
             self.stack.pop()
         return None
 
@@ -172,92 +187,85 @@ class Search:
                 asks = self.claims[choice.claim].requests[choice.request].asks
                 if choice.over_limit < len(asks):
                     return
-            elif choice.is_taken:
+            elif choice.place >= 0:
                 self.state.give_back()
             self.stack.pop()
 
     def _choose(self, choice: _DeviceChoice) -> bool:
         """Undo the device that was taken, if any, and take the next one that can be."""
-        if choice.is_taken:
-            choice.is_taken = False
-            choice.failed.add(self._kind(self.state.give_back()))
-        if choice.ask.every is not None:
-            return self._choose_predetermined(choice, choice.ask.every)
-        for index in range(choice.next, len(self.devices)):
-            published = self.devices[index]
-            self._step()
-            if self.state.is_in_use(choice.ask, published, claim=choice.claim):
+        every = self.every.get(choice.ask)
+        if every is not None:
+            return self._choose_predetermined(choice, every)
+        if choice.place >= 0:
+            self.state.give_back()
+            self._fail(choice, choice.place)
+            choice.place = -1
+        if self.pruning.is_on and self._is_hopeless(choice):
+            return False
+        state, standings, devices = self.state, self.standings, self.devices
+        for place in range(choice.next, len(devices)):
+            published = devices[place]
+            self._step(1)
+            if state.is_in_use(choice.ask, published, claim=choice.claim):
                 continue
-            kind = self._kind(published)
-            if kind in choice.failed or not self._is_match(choice.ask, published):
+            if choice.failed and self.pruning.kind(place) in choice.failed:
                 continue
-            if self.state.take(choice.ask, published, claim=choice.claim) is None:
-                choice.is_taken = True
-                choice.next = index + 1
+            standing = standings.of(choice.ask, place)
+            if standing is None:
+                continue
+            if state.take(choice.ask, published, standing, claim=choice.claim) is None:
+                choice.place = place
+                choice.next = place + 1
                 return True
-            choice.failed.add(kind)
-        choice.next = len(self.devices)
+            self._fail(choice, place)
+        choice.next = len(devices)
         return False
+
+    def _fail(self, choice: _DeviceChoice, place: int) -> None:
+        if not self.pruning.is_on:
+            self.pruning.count_failure()
+            return
+        if choice.failed is None:
+            choice.failed = set()
+        choice.failed.add(self.pruning.kind(place))
 
     def _choose_predetermined(
         self, choice: _DeviceChoice, every: Sequence[PublishedDevice]
     ) -> bool:
-        if choice.next > 0:
+        if choice.next < 0:
+            if choice.place >= 0:
+                self.state.give_back()
+                choice.place = -1
             return False
-        self._step()
-        published = every[choice.number]
-        refusal = self.state.take(choice.ask, published, claim=choice.claim)
+        choice.next = -1
+        self._step(1)
+        ask, published = choice.ask, every[choice.number]
+        if self.state.is_in_use(ask, published, claim=choice.claim):
+            return False
+        place = self.pruning.place_of(published)
+        standing = self.standings.of(ask, place)
+        if standing is None:
+            return False
+        refusal = self.state.take(ask, published, standing, claim=choice.claim)
         if refusal is Refusal.CONSTRAINT:
-            raise BrokenInputError(
-                BrokenInput(
-                    f"claim {choice.ask.claim.key}, request {choice.ask.label}: cannot add device "
-                    f"{published.id} because a claim constraint would not be satisfied",
-                    device=published.id,
-                )
+            message = (
+                f"cannot add device {published.id} "
+                "because a claim constraint would not be satisfied"
             )
-        choice.is_taken = refusal is None
-        choice.next = 1
-        return choice.is_taken
+            raise ask.broken(message, device=published.id)
+        if refusal is not None:
+            return False
+        choice.place = place
+        return True
 
     def _is_hopeless(self, choice: _DeviceChoice) -> bool:
-        """Tell whether the devices that are left cannot be enough.
-
-        Only said when every one of them was evaluated before: a device on which a selector
-        fails has to be reached, since that is fatal.
-        """
-        left = []
-        for published in self.devices[choice.next :]:
-            if self.state.is_in_use(choice.ask, published, claim=choice.claim):
-                continue
-            is_match = self.matches.get((choice.ask, published))
-            if is_match is None:
-                return False
-            if is_match:
-                left.append(published)
-        needed = choice.ask.count - choice.number
-        if len(left) < needed:
-            return True
-        if needed == 1 or any(each.device.allow_multiple_allocations for each in left):
-            return False
-        return most_together(left, ledgers=self.state.ledgers) < needed
-
-    def _is_match(self, ask: Ask, published: PublishedDevice) -> bool:
-        known = self.matches.get((ask, published))
-        if known is None:
-            known = self.matcher.matches(ask.selectors, published, node=self.node)
-            self.matches[ask, published] = known
-        return known
-
-    def _kind(self, published: PublishedDevice) -> Hashable:
-        usage = self.state.usage
-        return (
-            self.likeness.kind(published),
-            published.id in usage.holders,
-            published.id if published.id in usage.booked else None,
-            self.state.is_picked(published.id),
+        self._step(self.pruning.cost)
+        needed = choice.ask.wish.count - choice.number
+        return self.pruning.is_hopeless(
+            choice.ask, claim=choice.claim, start=choice.next, needed=needed
         )
 
-    def _step(self) -> None:
-        if self.steps_left == 0:
+    def _step(self, count: int) -> None:
+        if self.steps_left < count:
             raise OutOfStepsError
-        self.steps_left -= 1
+        self.steps_left -= count

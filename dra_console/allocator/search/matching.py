@@ -4,19 +4,27 @@ The order has an effect: a selector that fails on a device is fatal even if the 
 belongs to another node, and class selectors shield the request's from foreign devices.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from types import MappingProxyType
+from typing import Final, Self
 
 from dra_console.allocator.cel.selectors import CompileFault, EvaluationFault, SelectorEngine
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DeviceWish
 from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
-from dra_console.allocator.quantity import Quantity
-from dra_console.allocator.world.capacity import consumption, is_left
+from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
+from dra_console.allocator.world.capacity import (
+    Amounts,
+    CapacityFault,
+    checked_consumption,
+    is_left,
+)
 from dra_console.allocator.world.nodes import reaches
 from dra_console.allocator.world.pools import PublishedDevice
 from dra_console.allocator.world.usage import Usage
+
+NOTHING_ASKED: Final[Amounts] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class Matcher:
 
     engine: SelectorEngine
     usage: Usage
+    rules: Rules = DEFAULT_RULES
 
     def matches(
         self, selectors: Sequence[Selector], published: PublishedDevice, *, node: Node
@@ -49,6 +58,8 @@ class Matcher:
             BrokenInputError: a selector does not compile, or fails on this device.
 
         """
+        if published.is_hidden:
+            return False
         for selector in selectors:
             outcome = self.outcome(selector, published)
             if isinstance(outcome, BrokenInput):
@@ -59,32 +70,45 @@ class Matcher:
 
     def outcome(self, selector: Selector, published: PublishedDevice) -> bool | BrokenInput:
         """Evaluate one selector on one device."""
-        where = f"{selector.owner}: selector #{selector.index}"
         program = self.engine.compile(selector.expression or "")
         if isinstance(program, CompileFault):
+            where = f"{selector.owner}: selector #{selector.index}"
             return BrokenInput(f"{where}: CEL compile error: {program}")
         answer = program.evaluate(published.facts)
         if isinstance(answer, EvaluationFault):
+            where = f"{selector.owner}: selector #{selector.index}"
             return BrokenInput(f"{where} on device {published.id}: {answer}", device=published.id)
         return answer
 
     def has_capacity(self, published: PublishedDevice, *, wish: DeviceWish) -> bool:
         """Tell whether what the request consumes is left beside stored allocations."""
-        return self.amounts(published, wish=wish, booked_now={}) is not None
+        amounts = self.amounts(published, wish=wish)
+        if amounts is None or isinstance(amounts, CapacityFault):
+            return False
+        booked = self.usage.booked.get(published.id, NOTHING_ASKED)
+        return is_left(published.device, amounts=amounts, booked=booked)
 
     def amounts(
-        self,
-        published: PublishedDevice,
-        *,
-        wish: DeviceWish,
-        booked_now: Mapping[str, Quantity],
-    ) -> Mapping[str, Quantity] | None:
-        """Return what the request would consume of the device, `None` if it is not left."""
-        device = published.device
-        amounts = consumption(device, requested=wish.capacity or {})
-        if amounts is None:
-            return None
-        booked = dict(self.usage.booked.get(published.id, {}))
-        for name, amount in booked_now.items():
-            booked[name] = booked[name] + amount if name in booked else amount
-        return amounts if is_left(device, amounts=amounts, booked=booked) else None
+        self, published: PublishedDevice, *, wish: DeviceWish
+    ) -> Amounts | CapacityFault | None:
+        """Return what the request would consume of the device, `None` if it cannot serve it."""
+        if Feature.CONSUMABLE_CAPACITY not in self.rules.features:
+            return NOTHING_ASKED
+        if wish.capacity is None and self._is_used_whole(published):
+            return NOTHING_ASKED
+        return checked_consumption(
+            published.device,
+            requested=NOTHING_ASKED if wish.capacity is None else wish.capacity,
+            is_fractional=Feature.FRACTIONAL_CAPACITY_RANGE in self.rules.features,
+        )
+
+    def _is_used_whole(self, published: PublishedDevice) -> bool:
+        """Tell whether there is nothing to compute: nobody has a share, and nothing is odd."""
+        return (
+            not published.is_shareable
+            and published.id not in self.usage.booked
+            and all(
+                capacity.request_policy is None and capacity.value.nanos >= 0
+                for capacity in published.device.capacity.values()
+            )
+        )

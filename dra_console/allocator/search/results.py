@@ -21,20 +21,25 @@ from dra_console.allocator.world.nodes import selector_of
 from dra_console.allocator.world.pools import PublishedDevice
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Pick:
-    """A device chosen for an ask. `amounts` is set for a share of a device, and only then."""
+    """A device chosen for an ask. `share_id` is set for a share of a device, and only then."""
 
     ask: Ask
     published: PublishedDevice
-    amounts: Mapping[str, Quantity] | None
-    share_id: str | None
+    amounts: Mapping[str, Quantity]
+    share_id: str | None = None
 
 
 def result_of(
     prepared: PreparedClaim, *, chosen: Sequence[Ask], picks: Sequence[Pick], node: Node
 ) -> AllocationResult:
-    """Build the allocation of one claim; `chosen` holds one ask for each of its requests."""
+    """Build the allocation of one claim; `chosen` holds one ask for each of its requests.
+
+    Raises:
+        NodeSelectorError: a device has several terms of nodes, which no result can hold.
+
+    """
     return AllocationResult(
         results=tuple(_device_result(pick) for pick in picks),
         config=tuple(_config(prepared, chosen=chosen)),
@@ -58,7 +63,8 @@ def _device_result(pick: Pick) -> DeviceResult:
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=pick.share_id,
-        consumed_capacity=pick.amounts or None,
+        consumed_capacity=pick.amounts if pick.share_id and pick.amounts else None,
+        skip_node_operations=pick.published.skip_node_operations,
     )
 
 

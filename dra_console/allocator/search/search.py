@@ -6,7 +6,7 @@ order, and the next request starts from the first device again. Nothing is final
 everything after it is solved: a later request or claim can move an earlier one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -22,14 +22,18 @@ from dra_console.allocator.outcomes import (
     Outcome,
 )
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
-from dra_console.allocator.search.asks import Preparation
+from dra_console.allocator.search.asks import Ask, PreparedClaim, prepare
 from dra_console.allocator.search.backtracking import OutOfStepsError, Search
-from dra_console.allocator.search.likeness import Likeness
+from dra_console.allocator.search.every import Enumeration
+from dra_console.allocator.search.looks import Looks
 from dra_console.allocator.search.matching import Matcher
+from dra_console.allocator.search.pruning import Pruning
+from dra_console.allocator.search.shortfall import Shortfall
+from dra_console.allocator.search.standings import Standings
 from dra_console.allocator.search.state import state_for
 from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.nodes import NodeSelectorError
-from dra_console.allocator.world.pools import NodePool, PoolStatus
+from dra_console.allocator.world.pools import NodePool, PoolStatus, PublishedDevice
 
 __all__ = [
     "DEFAULT_STEP_BUDGET",
@@ -40,6 +44,7 @@ __all__ = [
     "Outcome",
     "allocate",
     "search_node",
+    "search_prepared",
 ]
 
 DEFAULT_STEP_BUDGET: Final = 50_000
@@ -70,41 +75,74 @@ def search_node(
     new_share_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> Outcome:
     """Search one node of an index; `allocate` is this on a snapshot."""
-    matcher = Matcher(default_engine(), index.usage)
+    try:
+        prepared = prepare(claims, classes=index.classes, rules=index.rules)
+    except BrokenInputError as error:
+        return error.broken
+    return search_prepared(
+        index, prepared, node=node, step_budget=step_budget, new_share_id=new_share_id
+    )
+
+
+def search_prepared(
+    index: Index,
+    claims: Sequence[PreparedClaim],
+    *,
+    node: Node,
+    step_budget: int,
+    new_share_id: Callable[[], str] = lambda: str(uuid4()),
+) -> Outcome:
+    """Search one node for claims that were prepared once for all nodes of the index."""
+    matcher = Matcher(default_engine(), index.usage, index.rules)
     try:
         pools = index.inventory.pools_on(node)
-        preparation = Preparation(node, pools, index.classes, matcher)
-        prepared = [preparation.prepare(claim) for claim in claims]
+        every = Enumeration(node, pools, matcher).every(claims)
+        search = _search(claims, node=node, pools=pools, matcher=matcher, every=every)
     except BrokenInputError as error:
         return error.broken
     except NodeSelectorError as error:
-        return BrokenInput(f"node selector of a ResourceSlice: {error}")
-    search = Search(
-        claims=prepared,
-        devices=[
-            published
-            for pool in pools
-            if pool.status is PoolStatus.READY
-            for published in pool.devices
-        ],
-        node=node,
-        matcher=matcher,
-        state=state_for(prepared, pools=pools, matcher=matcher, new_share_id=new_share_id),
-        likeness=Likeness(
-            ask for claim in prepared for each in claim.requests for ask in each.asks
-        ),
-        steps_left=step_budget,
-    )
+        return _unreadable(error)
+    search.steps_left = step_budget
+    search.state.new_share_id = new_share_id
+    return _outcome(search, pools=pools, step_budget=step_budget)
+
+
+def _outcome(search: Search, *, pools: Sequence[NodePool], step_budget: int) -> Outcome:
     try:
         is_solved = search.run()
+        steps = step_budget - search.steps_left
+        return (
+            Allocated(search.results(), steps) if is_solved else DoesNotFit(steps, _invalid(pools))
+        )
     except BrokenInputError as error:
         return error.after(step_budget - search.steps_left)
+    except NodeSelectorError as error:
+        return _unreadable(error)
     except OutOfStepsError:
         return BudgetExhausted(step_budget)
-    steps = step_budget - search.steps_left
-    if not is_solved:
-        return DoesNotFit(steps, _invalid(pools))
-    return Allocated(search.results(), steps)
+
+
+def _unreadable(error: NodeSelectorError) -> BrokenInput:
+    return BrokenInput(f"node selector of a ResourceSlice: {error}")
+
+
+def _search(
+    claims: Sequence[PreparedClaim],
+    *,
+    node: Node,
+    pools: Sequence[NodePool],
+    matcher: Matcher,
+    every: Mapping[Ask, tuple[PublishedDevice, ...]],
+) -> Search:
+    devices = [
+        published for pool in pools if pool.status is PoolStatus.READY for published in pool.devices
+    ]
+    asks = [ask for claim in claims for request in claim.requests for ask in request.asks]
+    standings = Standings(node, matcher, devices)
+    state = state_for(claims, pools=pools, standings=standings)
+    looks = Looks(asks, devices, standings, state.covering, matcher.usage)
+    pruning = Pruning(devices, looks, state, Shortfall(claims, looks, state))
+    return Search(claims, devices, every, node, standings, state, pruning)
 
 
 def _invalid(pools: Sequence[NodePool]) -> tuple[tuple[PoolId, str], ...]:

@@ -1,38 +1,49 @@
 """What a search has picked so far, and whether one more pick is possible.
 
-Every check of section "in use, counters, taints, constraints, capacity" lives here, in the
-order in which upstream makes them. `take` and `give_back` come in strict last-in-first-out
-order and restore everything exactly.
+Every check that depends on picks lives here: in use, compatibility groups, counters,
+constraints, capacity. `take` and `give_back` come in strict last-in-first-out order and
+restore everything exactly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
 
-from dra_console.allocator.inventory import DeviceId, PoolId
+from dra_console.allocator.inventory import AttributeValue, PoolId
 from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
 from dra_console.allocator.search.asks import Ask, PreparedClaim
-from dra_console.allocator.search.constraints import ConstraintStates, states_of
-from dra_console.allocator.search.matching import Matcher
+from dra_console.allocator.search.constraints import ConstraintState, add_to, states_of
+from dra_console.allocator.search.matching import NOTHING_ASKED
 from dra_console.allocator.search.results import Pick
+from dra_console.allocator.search.standings import Standing, Standings
+from dra_console.allocator.world.capacity import Amounts, is_left
 from dra_console.allocator.world.counters import CounterLedger
+from dra_console.allocator.world.groups import GroupsOfSets, groups_in_use, joined
 from dra_console.allocator.world.pools import NodePool, PublishedDevice
-from dra_console.allocator.world.taints import untolerated
 from dra_console.allocator.world.usage import Usage
-
-NOTHING_ASKED: Final[Mapping[str, Quantity]] = MappingProxyType({})
 
 
 class Refusal(StrEnum):
     """Why a device that matches cannot be picked now."""
 
     IN_USE = "in use"
+    NEVER = "taint or feature gate"
+    GROUPS = "compatibility groups"
     COUNTERS = "counters"
-    TAINT = "taint"
     CONSTRAINT = "constraint"
     CAPACITY = "capacity"
+
+
+@dataclass(slots=True)
+class Taken:
+    """One pick with what has to be undone for it."""
+
+    claim: int
+    pick: Pick
+    covering: Sequence[ConstraintState]
+    ledger: CounterLedger | None = None
+    groups_before: GroupsOfSets | None = None
 
 
 @dataclass(slots=True)
@@ -40,108 +51,165 @@ class SearchState:
     """Picks of one call, for one node."""
 
     usage: Usage
-    matcher: Matcher
-    ledgers: Mapping[PoolId, CounterLedger]
-    constraints: Sequence[ConstraintStates]
-    """One for each claim."""
+    rules: Rules
+    standings: Standings
+    pools: Mapping[PoolId, NodePool]
+    covering: Mapping[Ask, Sequence[ConstraintState]]
+    """The constraints that cover each ask."""
 
-    new_share_id: Callable[[], str]
-    picks: list[tuple[int, Pick]] = field(default_factory=list)
-    """Claim and what was picked for it."""
+    states: Sequence[Sequence[ConstraintState]]
+    """The constraints of each claim."""
 
-    _claims_of: dict[DeviceId, list[int]] = field(default_factory=dict)
+    sizes: list[int]
+    """How many devices each claim has so far."""
+
+    taken: list[Taken] = field(default_factory=list)
+    picked: dict[PublishedDevice, list[int]] = field(default_factory=dict)
     """Claims that picked the device in this call, in order."""
 
-    _booked_now: dict[DeviceId, dict[str, Quantity]] = field(default_factory=dict)
+    new_share_id: Callable[[], str] = lambda: ""
+    _booked_now: dict[PublishedDevice, dict[str, Quantity]] = field(default_factory=dict)
+    _ledgers: dict[PoolId, CounterLedger] = field(default_factory=dict)
+    _groups: dict[PoolId, GroupsOfSets] = field(default_factory=dict)
 
-    def is_picked(self, device_id: DeviceId) -> bool:
-        """Tell whether any claim of this call has picked the device."""
-        return bool(self._claims_of.get(device_id))
+    def picks_of(self, claim: int) -> list[Pick]:
+        """List what was picked for a claim, in order."""
+        return [each.pick for each in self.taken if each.claim == claim]
 
     def is_in_use(self, ask: Ask, published: PublishedDevice, *, claim: int) -> bool:
         """Tell whether the device is out of reach before anything else is looked at.
 
         Admin access ignores what other claims hold, but a claim never gets a device twice.
-        A normal request is blocked by every pick of this call, admin ones included.
+        A normal request is blocked by every pick of this call.
         """
-        device = published.device
         if ask.wish.admin_access:
-            return not device.allow_multiple_allocations and claim in self._claims_of.get(
-                published.id, ()
-            )
+            return not published.is_shareable and claim in self.picked.get(published, ())
         if published.id in self.usage.holders:
             return True
-        return not device.allow_multiple_allocations and self.is_picked(published.id)
+        if published.is_shareable or not self.picked.get(published):
+            return False
+        return self.rules.quirks.admin_access_blocks or self._blocks(published, claim=claim)
 
-    def take(self, ask: Ask, published: PublishedDevice, *, claim: int) -> Refusal | None:
-        """Pick a matching device, or change nothing and say what stands against it."""
-        if self.is_in_use(ask, published, claim=claim):
-            return Refusal.IN_USE
-        amounts = self._amounts(ask, published)
-        if amounts is None:
-            return Refusal.CAPACITY
-        draws = published.draws if self._is_first_share(published) else ()
-        ledger = self.ledgers.get(published.id.pool_id)
-        if draws and (ledger is None or not ledger.take(draws)):
-            return Refusal.COUNTERS
-        refusal = None
-        if untolerated(published.taints, tolerations=ask.wish.tolerations):
-            refusal = Refusal.TAINT
-        elif self.constraints[claim].add(published.facts, request=ask.label) is not None:
-            refusal = Refusal.CONSTRAINT
-        if refusal is not None:
-            if draws and ledger is not None:
-                ledger.give_back(draws)
-            return refusal
-        is_shared = published.device.allow_multiple_allocations
-        self.picks.append(
-            (
-                claim,
-                Pick(
-                    ask,
-                    published,
-                    amounts=amounts if is_shared else None,
-                    share_id=self.new_share_id() if is_shared else None,
-                ),
-            )
+    def _blocks(self, published: PublishedDevice, *, claim: int) -> bool:
+        """Tell whether a pick of the device stands against another one, as is documented."""
+        return any(
+            each.claim == claim or not each.pick.ask.wish.admin_access
+            for each in self.taken
+            if each.pick.published is published
         )
-        self._claims_of.setdefault(published.id, []).append(claim)
-        if is_shared:
-            self._book(published.id, amounts, sign=1)
+
+    def take(
+        self, ask: Ask, published: PublishedDevice, standing: Standing, *, claim: int
+    ) -> Refusal | None:
+        """Pick a device that matches and is not in use, or say what stands against it."""
+        if published.is_shareable or standing.amounts:
+            booked = self.usage.booked.get(published.id, NOTHING_ASKED)
+            now = self._booked_now.get(published)
+            if not is_left(
+                published.device, amounts=standing.amounts, booked=booked, booked_now=now
+            ):
+                return Refusal.CAPACITY
+        if standing.is_refused:
+            return Refusal.NEVER
+        pick = Pick(ask, published, standing.amounts)
+        taken = Taken(claim, pick, self.covering[ask])
+        if published.draws and self._charges(ask, published):
+            refusal = self._draw(published, taken)
+            if refusal is not None:
+                return refusal
+        if taken.covering and self._is_against(ask, published, taken.covering):
+            self._undraw(taken)
+            return Refusal.CONSTRAINT
+        self.taken.append(taken)
+        self.sizes[claim] += 1
+        self.picked.setdefault(published, []).append(claim)
+        if published.is_shareable:
+            taken.pick.share_id = self.new_share_id()
+            self._book(published, standing.amounts, sign=1)
         return None
 
-    def give_back(self) -> PublishedDevice:
-        """Undo the latest pick and return its device."""
-        claim, pick = self.picks.pop()
-        published = pick.published
-        self._claims_of[published.id].pop()
-        if pick.amounts is not None:
-            self._book(published.id, pick.amounts, sign=-1)
-        self.constraints[claim].remove(request=pick.ask.label)
-        if published.draws and self._is_first_share(published):
-            self.ledgers[published.id.pool_id].give_back(published.draws)
-        return published
+    def give_back(self) -> None:
+        """Undo the latest pick."""
+        taken = self.taken.pop()
+        self.sizes[taken.claim] -= 1
+        published = taken.pick.published
+        self.picked[published].pop()
+        if published.is_shareable:
+            self._book(published, taken.pick.amounts, sign=-1)
+        for state in taken.covering:
+            state.pop()
+        self._undraw(taken)
 
-    def _is_first_share(self, published: PublishedDevice) -> bool:
-        """Tell whether nobody has charged the device's counters yet.
+    def _is_against(
+        self, ask: Ask, published: PublishedDevice, covering: Sequence[ConstraintState]
+    ) -> bool:
+        def value_for(state: ConstraintState) -> AttributeValue | None:
+            return self.standings.value(ask, state.attribute, published)
+
+        return add_to(covering, value_for) is not None
+
+    def draws_for(self, ask: Ask) -> bool:
+        """Tell whether picks for the ask draw on counters."""
+        return not ask.wish.admin_access or self.rules.quirks.admin_access_draws_counters
+
+    def _charges(self, ask: Ask, published: PublishedDevice) -> bool:
+        """Tell whether the pick draws on counters.
 
         Counters of a shared device are charged once, with its first share. Otherwise every
-        pick is charged, even of a device that admin access takes from under a holder.
+        pick is charged, by the quirk even of a device that admin access only watches.
         """
-        if not published.device.allow_multiple_allocations:
+        if not self.draws_for(ask):
+            return False
+        if not published.is_shareable:
             return True
-        return published.id not in self.usage.booked and not self.is_picked(published.id)
-
-    def _amounts(self, ask: Ask, published: PublishedDevice) -> Mapping[str, Quantity] | None:
-        is_shared = published.device.allow_multiple_allocations or published.id in self.usage.booked
-        if not is_shared and ask.wish.capacity is None:
-            return NOTHING_ASKED
-        return self.matcher.amounts(
-            published, wish=ask.wish, booked_now=self._booked_now.get(published.id, {})
+        if published.id in self.usage.booked:
+            return False
+        return not self.picked.get(published) or not any(
+            each.ledger for each in self.taken if each.pick.published is published
         )
 
-    def _book(self, device_id: DeviceId, amounts: Mapping[str, Quantity], *, sign: int) -> None:
-        booked = self._booked_now.setdefault(device_id, {})
+    def _draw(self, published: PublishedDevice, taken: Taken) -> Refusal | None:
+        pool_id = published.id.pool_id
+        if Feature.COMPATIBILITY_GROUPS in self.rules.features:
+            before = self._groups_of(pool_id)
+            after = joined(before, published.device.consumes_counters)
+            if after is None:
+                return Refusal.GROUPS
+            self._groups[pool_id] = after
+            taken.groups_before = before
+        ledger = self.ledger(pool_id)
+        if not ledger.take(published.draws):
+            self._undraw(taken)
+            return Refusal.COUNTERS
+        taken.ledger = ledger
+        return None
+
+    def _undraw(self, taken: Taken) -> None:
+        if taken.ledger is not None:
+            taken.ledger.give_back(taken.pick.published.draws)
+        if taken.groups_before is not None:
+            self._groups[taken.pick.published.id.pool_id] = taken.groups_before
+
+    def ledger(self, pool_id: PoolId) -> CounterLedger:
+        """Return a pool's counters, less what this call and others draw."""
+        known = self._ledgers.get(pool_id)
+        if known is None:
+            known = ledger_of(self.pools[pool_id], usage=self.usage, rules=self.rules)
+            self._ledgers[pool_id] = known
+        return known
+
+    def _groups_of(self, pool_id: PoolId) -> GroupsOfSets:
+        known = self._groups.get(pool_id)
+        if known is None:
+            known = self._groups[pool_id] = groups_in_use(
+                published.device.consumes_counters
+                for published in self.pools[pool_id].all_devices
+                if published.draws and self.usage.is_drawn(published.id)
+            )
+        return known
+
+    def _book(self, published: PublishedDevice, amounts: Amounts, *, sign: int) -> None:
+        booked = self._booked_now.setdefault(published, {})
         for name, amount in amounts.items():
             known = booked.get(name, Quantity(0, amount.family))
             booked[name] = known + amount if sign > 0 else known - amount
@@ -151,20 +219,28 @@ def state_for(
     claims: Sequence[PreparedClaim],
     *,
     pools: Sequence[NodePool],
-    matcher: Matcher,
-    new_share_id: Callable[[], str],
+    standings: Standings,
 ) -> SearchState:
     """Start with nothing picked and every pool's counters at what is left now."""
+    rules = standings.matcher.rules
+    covering: dict[Ask, Sequence[ConstraintState]] = {}
+    all_states = [states_of(each.claim.spec.constraints, rules=rules) for each in claims]
+    for prepared, states in zip(claims, all_states, strict=True):
+        for request in prepared.requests:
+            for ask in request.asks:
+                covering[ask] = states.covering(ask.label)
     return SearchState(
-        usage=matcher.usage,
-        matcher=matcher,
-        ledgers={pool.id: ledger_of(pool, usage=matcher.usage) for pool in pools if pool.counters},
-        constraints=[states_of(prepared.claim.spec.constraints) for prepared in claims],
-        new_share_id=new_share_id,
+        usage=standings.matcher.usage,
+        rules=rules,
+        standings=standings,
+        pools={pool.id: pool for pool in pools},
+        covering=covering,
+        states=[each.states for each in all_states],
+        sizes=[0] * len(claims),
     )
 
 
-def ledger_of(pool: NodePool, *, usage: Usage) -> CounterLedger:
+def ledger_of(pool: NodePool, *, usage: Usage, rules: Rules = DEFAULT_RULES) -> CounterLedger:
     """Charge a pool's counters with the devices that are in use, on all nodes."""
     return CounterLedger.of(
         pool.counters,
@@ -174,4 +250,5 @@ def ledger_of(pool: NodePool, *, usage: Usage) -> CounterLedger:
             if published.draws and usage.is_drawn(published.id)
             for draw in published.draws
         ),
+        is_blocked_by_overdraft=rules.quirks.overdrawn_counter_blocks_pool,
     )

@@ -21,6 +21,10 @@ class Want:
 
     claim: ResourceClaim
     request: str
+    request_index: int
+    subrequest: str
+    """Name of the alternative; empty for a request that has only one way to be served."""
+
     label: str
     path: str
     wish: DeviceWish
@@ -38,7 +42,8 @@ def wants_of(claim: ResourceClaim, *, classes: Mapping[str, DeviceClass]) -> Ite
     """Walk the requests of a claim and the alternatives of each, in order of preference."""
     for index, request in enumerate(claim.spec.requests):
         path = f"spec.devices.requests[{index}]"
-        for label, inside, wish in _alternatives(request):
+        for subrequest, inside, wish in _alternatives(request):
+            label = f"{request.name}/{subrequest}" if subrequest else request.name
             device_class = classes.get(wish.device_class_name)
             of_class = device_class.selectors if device_class else ()
             class_owner = f"class {wish.device_class_name}"
@@ -46,6 +51,8 @@ def wants_of(claim: ResourceClaim, *, classes: Mapping[str, DeviceClass]) -> Ite
             yield Want(
                 claim=claim,
                 request=request.name,
+                request_index=index,
+                subrequest=subrequest,
                 label=label,
                 path=f"{path}.{inside}",
                 wish=wish,
@@ -56,9 +63,7 @@ def wants_of(claim: ResourceClaim, *, classes: Mapping[str, DeviceClass]) -> Ite
 
 
 def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, str, DeviceWish]]:
-    if request.exactly is not None:
-        yield request.name, "exactly", request.exactly
-        return
     for number, alternative in enumerate(request.first_available):
-        label = f"{request.name}/{alternative.name}"
-        yield label, f"firstAvailable[{number}]", alternative.wish
+        yield alternative.name, f"firstAvailable[{number}]", alternative.wish
+    if request.exactly is not None and not request.first_available:
+        yield "", "exactly", request.exactly

@@ -3,9 +3,10 @@
 Partitions of one board draw on counters that the whole pool shares (KEP-4815,
 "partitionable devices"). The search takes and gives back in strict last-in-first-out
 order, so a ledger is a plain running balance: no copy of the pool's state is made per step.
+Balances are billionths of the counter's unit, as in `Quantity.nanos`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -14,8 +15,6 @@ from dra_console.allocator.quantity import Quantity
 
 Counter: TypeAlias = tuple[str, str]
 """Counter set and counter within it, as in `("gpu-0", "memory")`."""
-
-NOTHING = Quantity(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,13 @@ class Shortage:
 
 
 def draws_of(device: Device) -> tuple[Draw, ...]:
-    """List what a device takes while it is allocated."""
-    return tuple(
-        Draw((consumed.name, name), amount)
-        for consumed in device.consumes_counters
-        for name, amount in consumed.counters.items()
-    )
+    """List what a device takes while it is allocated; each counter once."""
+    sums: dict[Counter, Quantity] = {}
+    for consumed in device.consumes_counters:
+        for name, amount in consumed.counters.items():
+            counter = (consumed.name, name)
+            sums[counter] = sums[counter] + amount if counter in sums else amount
+    return tuple(Draw(counter, amount) for counter, amount in sums.items())
 
 
 def totals_of(counter_sets: Iterable[CounterSet]) -> Mapping[Counter, Quantity]:
@@ -58,62 +58,70 @@ def totals_of(counter_sets: Iterable[CounterSet]) -> Mapping[Counter, Quantity]:
 
 @dataclass(slots=True)
 class CounterLedger:
-    """Free balance of every counter of one pool.
+    """Free balance of every counter of one pool, in nanos.
 
     Invariant: `take` never makes a balance negative, and `give_back` after `take` of the
     same draws restores the ledger exactly. A balance can be negative from the start, if
-    more was allocated than the pool publishes now; such a pool gives nothing more, from
-    any counter, as upstream has it.
+    more was allocated than the pool publishes now. `overdrawn` then names such a counter,
+    unless the quirk `overdrawn_counter_blocks_pool` is off: the pool gives nothing more,
+    from any counter.
     """
 
-    free: dict[Counter, Quantity]
+    free: dict[Counter, int]
+    overdrawn: Counter | None = None
 
     @classmethod
-    def of(cls, totals: Mapping[Counter, Quantity], *, taken: Iterable[Draw]) -> Self:
+    def of(
+        cls,
+        totals: Mapping[Counter, Quantity],
+        *,
+        taken: Iterable[Draw],
+        is_blocked_by_overdraft: bool = True,
+    ) -> Self:
         """Start from what the pool publishes less what allocated devices draw."""
-        free = dict(totals)
+        free = {counter: amount.nanos for counter, amount in totals.items()}
         for draw in taken:
-            free[draw.counter] = free.get(draw.counter, NOTHING) - draw.amount
-        return cls(free)
+            if draw.counter in free:
+                free[draw.counter] -= draw.amount.nanos
+        overdrawn = (counter for counter, left in free.items() if left < 0)
+        return cls(free, next(overdrawn, None) if is_blocked_by_overdraft else None)
 
-    def take(self, draws: Iterable[Draw]) -> bool:
-        """Take all draws or none; tell whether they fitted.
+    def take(self, draws: Sequence[Draw]) -> bool:
+        """Take all draws or none; tell whether they fitted. No two are of one counter.
 
         A draw on a counter that the pool does not declare never fits: the slice is
         inconsistent, and the device cannot be allocated from it.
         """
-        wanted = _summed(draws)
-        if self._shortage(wanted) is not None:
+        if not self.fits(draws):
             return False
-        for counter, amount in wanted.items():
-            self.free[counter] -= amount
+        for draw in draws:
+            self.free[draw.counter] -= draw.amount.nanos
+        return True
+
+    def fits(self, draws: Sequence[Draw]) -> bool:
+        """Tell whether `take` would take the draws."""
+        if self.overdrawn is not None and draws:
+            return False
+        free = self.free
+        for draw in draws:
+            left = free.get(draw.counter)
+            if left is None or left < draw.amount.nanos:
+                return False
         return True
 
     def give_back(self, draws: Iterable[Draw]) -> None:
         """Undo the `take` of the same draws."""
         for draw in draws:
-            self.free[draw.counter] += draw.amount
+            self.free[draw.counter] += draw.amount.nanos
 
-    def shortage(self, draws: Iterable[Draw]) -> Shortage | None:
+    def shortage(self, draws: Sequence[Draw]) -> Shortage | None:
         """Tell which counter is too low for the draws, and by how much."""
-        return self._shortage(_summed(draws))
-
-    def _shortage(self, wanted: Mapping[Counter, Quantity]) -> Shortage | None:
-        if not wanted:
-            return None
-        for counter, amount in wanted.items():
-            left = self.free.get(counter, NOTHING)
-            if left < amount:
-                return Shortage(counter, amount - left)
-        for counter, left in self.free.items():
-            if left < NOTHING:
-                return Shortage(counter, NOTHING - left)
+        for draw in draws:
+            left = self.free.get(draw.counter, 0)
+            if left < draw.amount.nanos or draw.counter not in self.free:
+                return Shortage(
+                    draw.counter, Quantity(draw.amount.nanos - left, draw.amount.family)
+                )
+        if self.overdrawn is not None and draws:
+            return Shortage(self.overdrawn, Quantity(-self.free[self.overdrawn]))
         return None
-
-
-def _summed(draws: Iterable[Draw]) -> dict[Counter, Quantity]:
-    wanted: dict[Counter, Quantity] = {}
-    for draw in draws:
-        known = wanted.get(draw.counter)
-        wanted[draw.counter] = draw.amount if known is None else known + draw.amount
-    return wanted

@@ -17,6 +17,7 @@ from dra_console.allocator.model import DeviceClass, ResourceClaim, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.usage import Usage, usage_of
+from dra_console.allocator.world.views import Views
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -24,6 +25,7 @@ class Index:
     """A snapshot, ready to be searched."""
 
     inventory: Inventory
+    views: Views
     classes: Mapping[str, DeviceClass]
     usage: Usage
     rules: Rules = DEFAULT_RULES
@@ -31,7 +33,7 @@ class Index:
 
     def with_claims(self, claims: Iterable[ResourceClaim]) -> "Index":
         """Take other claims for the ones that hold devices."""
-        return replace(self, usage=usage_of(claims))
+        return replace(self, usage=usage_of(claims, rules=self.rules))
 
 
 def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
@@ -41,10 +43,12 @@ def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
         index = known.get(rules)
     if index is not None:
         return index
+    inventory = Inventory(snapshot.slices, taint_rules=snapshot.taint_rules, rules=rules)
     index = Index(
-        inventory=Inventory(snapshot.slices, taint_rules=snapshot.taint_rules, rules=rules),
+        inventory=inventory,
+        views=Views(inventory),
         classes={each.name: each for each in snapshot.classes},
-        usage=usage_of(snapshot.claims),
+        usage=usage_of(snapshot.claims, rules=rules),
         rules=rules,
         nodes=snapshot.nodes,
     )

@@ -89,7 +89,9 @@ class Inventory:
         """Return one of its slices with what is derived from it."""
         known = self._published.get(id(slice_))
         if known is None:
-            known = self._published[id(slice_)] = publish(slice_, rules=self.taint_rules)
+            known = self._published[id(slice_)] = publish(
+                slice_, taint_rules=self.taint_rules, rules=self.rules
+            )
         return known
 
     def pool(self, pool_id: PoolId) -> Pool:

@@ -4,8 +4,7 @@ A node looks at the slices that it can use; whether the pool is whole is judged 
 slices of the pool. Devices of an incomplete pool (the driver is between two states) or of
 an invalid one (its slices contradict each other) are never allocated.
 
-One consequence is kept from upstream: if every slice of an older generation reaches this
-node, a newer generation that lives on other nodes alone is not noticed here.
+A slice that the feature gates make nobody understand is looked past.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from enum import StrEnum
 
 from dra_console.allocator.facts import DeviceFacts, facts_of
 from dra_console.allocator.inventory import (
+    AttributeValue,
     Device,
     DeviceId,
     DeviceTaintRule,
@@ -24,6 +24,7 @@ from dra_console.allocator.inventory import (
     Taint,
 )
 from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
 from dra_console.allocator.world.counters import Counter, Draw, draws_of, totals_of
 from dra_console.allocator.world.nodes import reaches
 from dra_console.allocator.world.taints import taints_from
@@ -35,6 +36,7 @@ class PublishedDevice:
 
     id: DeviceId
     device: Device
+    slice: ResourceSlice
     reach: NodeReach
     is_reach_own: bool
     """Whether the slice leaves node selection to its devices."""
@@ -43,6 +45,18 @@ class PublishedDevice:
     """Its own, then those of DeviceTaintRules."""
 
     draws: tuple[Draw, ...]
+    is_shareable: bool = False
+    """Whether several allocations may have a share of it."""
+
+    is_hidden: bool = False
+    """Whether no request may match it, since a feature gate is off."""
+
+    is_barred: bool = False
+    """Whether no request may have it although it matches, since a feature gate is off."""
+
+    skip_node_operations: tuple[str, ...] = ()
+    """What its node must be able to skip; empty unless the feature gate is on."""
+
     _facts: DeviceFacts | None = None
 
     @property
@@ -52,13 +66,24 @@ class PublishedDevice:
             self._facts = facts_of(self.device, driver=self.id.driver)
         return self._facts
 
+    def attribute(self, name: str) -> AttributeValue | None:
+        """Look up `domain/id` as constraints do: bare names are of the driver's domain."""
+        attributes = self.device.attributes
+        found = attributes.get(name)
+        if found is None and name.startswith(self.id.driver):
+            domain, _, bare = name.partition("/")
+            if domain == self.id.driver:
+                return attributes.get(bare)
+        return found
+
 
 @dataclass(slots=True, eq=False)
 class PublishedSlice:
     """A slice with its devices; compared by identity."""
 
     slice: ResourceSlice
-    rules: tuple[DeviceTaintRule, ...]
+    taint_rules: tuple[DeviceTaintRule, ...]
+    rules: Rules = DEFAULT_RULES
     _devices: tuple[PublishedDevice, ...] | None = None
 
     @property
@@ -66,11 +91,39 @@ class PublishedSlice:
         return self.slice.pool_id
 
     @property
+    def has_devices(self) -> bool:
+        """Tell whether its devices count: in a slice with shared counters none do."""
+        return not self.slice.shared_counters
+
+    @property
+    def is_ignored(self) -> bool:
+        """Tell whether nodes look past the slice, since a feature gate is off.
+
+        A pool with such a slice is judged by the others: it lacks one, unless the pool is
+        found whole elsewhere.
+        """
+        return self.names_groups_unasked or (
+            (self.slice.per_device_node_selection or bool(self.slice.shared_counters))
+            and Feature.PARTITIONABLE_DEVICES not in self.rules.features
+        )
+
+    @property
+    def names_groups_unasked(self) -> bool:
+        """Tell whether a device names compatibility groups that nobody would heed."""
+        return Feature.COMPATIBILITY_GROUPS not in self.rules.features and any(
+            consumed.compatibility_groups
+            for device in self.slice.devices
+            for consumed in device.consumes_counters
+        )
+
+    @property
     def devices(self) -> tuple[PublishedDevice, ...]:
         """Its devices in order; made when first asked for, since most nodes are like others."""
         if self._devices is None:
             self._devices = tuple(
-                _published(device, slice_=self.slice, rules=self.rules)
+                _published(
+                    device, slice_=self.slice, taint_rules=self.taint_rules, rules=self.rules
+                )
                 for device in self.slice.devices
             )
         return self._devices
@@ -110,7 +163,9 @@ class PoolGeneration:
     def devices(self) -> tuple[PublishedDevice, ...]:
         """All devices, in no particular order of slices."""
         if self._devices is None:
-            self._devices = tuple(device for each in self.slices for device in each.devices)
+            self._devices = tuple(
+                device for each in self.slices if each.has_devices for device in each.devices
+            )
         return self._devices
 
     @property
@@ -153,7 +208,11 @@ class Pool:
         known = self._generations.get(number)
         if known is None:
             known = self._generations[number] = PoolGeneration(
-                tuple(each for each in self.slices if each.slice.generation == number)
+                tuple(
+                    each
+                    for each in self.slices
+                    if each.slice.generation == number and not each.names_groups_unasked
+                )
             )
         return known
 
@@ -184,7 +243,9 @@ class NodePool:
     def devices(self) -> tuple[PublishedDevice, ...]:
         """Devices that the node sees, in first-fit order."""
         if self._devices is None:
-            self._devices = tuple(device for each in self.slices for device in each.devices)
+            self._devices = tuple(
+                device for each in self.slices if each.has_devices for device in each.devices
+            )
         return self._devices
 
     @property
@@ -199,29 +260,70 @@ class NodePool:
 
     @property
     def has_binding_conditions(self) -> bool:
-        return any(
-            device.binding_conditions for each in self.slices for device in each.slice.devices
+        """Tell whether it stands behind other pools; what cannot be used now stands anywhere."""
+        return self.status is PoolStatus.READY and any(
+            device.binding_conditions
+            for each in self.slices
+            if each.has_devices
+            for device in each.slice.devices
         )
 
 
-def publish(slice_: ResourceSlice, *, rules: Iterable[DeviceTaintRule]) -> PublishedSlice:
+def publish(
+    slice_: ResourceSlice,
+    *,
+    taint_rules: Iterable[DeviceTaintRule],
+    rules: Rules = DEFAULT_RULES,
+) -> PublishedSlice:
     """Take a slice with what is derived from it and its devices, each as it is asked for."""
-    return PublishedSlice(slice_, tuple(rules))
+    return PublishedSlice(slice_, tuple(taint_rules), rules)
 
 
 def _published(
-    device: Device, *, slice_: ResourceSlice, rules: Sequence[DeviceTaintRule]
+    device: Device,
+    slice_: ResourceSlice,
+    *,
+    taint_rules: Sequence[DeviceTaintRule],
+    rules: Rules,
 ) -> PublishedDevice:
     device_id = DeviceId(slice_.driver, slice_.pool, device.name)
     is_reach_own = slice_.per_device_node_selection
+    has_taints = Feature.DEVICE_TAINTS in rules.features
+    has_counters = Feature.PARTITIONABLE_DEVICES in rules.features
+    can_skip = Feature.OPTIONAL_NODE_OPERATIONS in rules.features
     return PublishedDevice(
         id=device_id,
         device=device,
+        slice=slice_,
         reach=(device.reach or NodeReach()) if is_reach_own else slice_.reach,
         is_reach_own=is_reach_own,
-        taints=(*device.taints, *taints_from(rules, device_id=device_id)),
-        draws=draws_of(device),
+        taints=(*device.taints, *taints_from(taint_rules, device_id=device_id))
+        if has_taints
+        else (),
+        draws=draws_of(device) if has_counters else (),
+        is_shareable=device.allow_multiple_allocations
+        and Feature.CONSUMABLE_CAPACITY in rules.features,
+        is_hidden=bool(device.binding_conditions)
+        and Feature.BINDING_CONDITIONS not in rules.features,
+        is_barred=(bool(device.consumes_counters) and not has_counters)
+        or (bool(slice_.skip_node_operations) and not can_skip and not _is_unseen(rules)),
+        skip_node_operations=slice_.skip_node_operations if can_skip else (),
     )
+
+
+def _is_unseen(rules: Rules) -> bool:
+    """Tell whether operations to skip are looked past, since their gate is off."""
+    return rules.quirks.operations_are_skipped_unseen and not rules.is_experimental
+
+
+def taints_on(
+    device: Device, *, slice_: ResourceSlice, rules: Sequence[DeviceTaintRule]
+) -> tuple[Taint, ...]:
+    """List a device's own taints, then those that rules add."""
+    if not rules:
+        return device.taints
+    device_id = DeviceId(slice_.driver, slice_.pool, device.name)
+    return (*device.taints, *taints_from(rules, device_id=device_id))
 
 
 def gather(
@@ -235,6 +337,8 @@ def gather(
     """
     newest: dict[PoolId, list[PublishedSlice]] = {}
     for each in relevant:
+        if each.is_ignored:
+            continue
         known = newest.setdefault(each.pool_id, [])
         if known and each.slice.generation < known[0].slice.generation:
             continue
@@ -255,8 +359,11 @@ def _node_pool(
     number = slices[0].slice.generation
     generation = everywhere.generation(number)
     is_whole_here = len(slices) == wanted
-    if not is_whole_here and everywhere.newest > number:
+    may_stay = is_whole_here and slices[0].rules.quirks.obsolete_generation_stays
+    if everywhere.newest > number and not may_stay:
         return None
+    if is_whole_here and len(generation.slices) != wanted:
+        generation = PoolGeneration(slices)
     status, problem = PoolStatus.READY, ""
     if not is_whole_here and len(generation.slices) != wanted:
         status = PoolStatus.INCOMPLETE
@@ -268,7 +375,7 @@ def _node_pool(
 
 def _duplicate(slices: Sequence[PublishedSlice]) -> str:
     names: set[str] = set()
-    for device in (device for each in slices for device in each.slice.devices):
+    for device in (device for each in slices if each.has_devices for device in each.slice.devices):
         if device.name in names:
             return f"duplicate device {device.name}"
         names.add(device.name)
@@ -276,12 +383,14 @@ def _duplicate(slices: Sequence[PublishedSlice]) -> str:
 
 
 def _counter_contradiction(slices: Sequence[PublishedSlice]) -> str:
+    if slices and Feature.PARTITIONABLE_DEVICES not in slices[0].rules.features:
+        return ""
     counter_sets: dict[str, frozenset[str]] = {}
     for counter_set in (shared for each in slices for shared in each.slice.shared_counters):
         if counter_set.name in counter_sets:
             return f"duplicate counter set {counter_set.name}"
         counter_sets[counter_set.name] = frozenset(counter_set.counters)
-    for device in (device for each in slices for device in each.slice.devices):
+    for device in (device for each in slices if each.has_devices for device in each.slice.devices):
         for counter_set in device.consumes_counters:
             if counter_set.name not in counter_sets:
                 return f"device {device.name} draws on no such set {counter_set.name}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dra_console.allocator.inventory import DeviceId
 from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,12 @@ class Usage:
         return device_id in self.holders or device_id in self.booked
 
 
-def usage_of(claims: Iterable[ResourceClaim]) -> Usage:
-    """Add up what the allocated ones among the claims hold."""
+def usage_of(claims: Iterable[ResourceClaim], *, rules: Rules = DEFAULT_RULES) -> Usage:
+    """Add up what the allocated ones among the claims hold.
+
+    Without the gate DRAConsumableCapacity a share holds the whole device.
+    """
+    has_shares = rules.has(Feature.CONSUMABLE_CAPACITY)
     holders: dict[DeviceId, ResourceClaim] = {}
     sharers: dict[DeviceId, tuple[ResourceClaim, ...]] = {}
     booked: dict[DeviceId, dict[str, Quantity]] = {}
@@ -39,7 +44,7 @@ def usage_of(claims: Iterable[ResourceClaim]) -> Usage:
         for result in claim.allocation.results if claim.allocation else ():
             if result.admin_access:
                 continue
-            if result.share_id is None:
+            if result.share_id is None or not has_shares:
                 holders.setdefault(result.device_id, claim)
                 continue
             sharers[result.device_id] = (*sharers.get(result.device_id, ()), claim)

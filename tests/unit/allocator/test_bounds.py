@@ -6,14 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_console.allocator.decoding.decode import decode_slice
-from dra_console.allocator.inventory import PoolId
 from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.search.bounds import most_together
-from dra_console.allocator.world.counters import CounterLedger, Draw
+from dra_console.allocator.world.counters import CounterLedger
 from dra_console.allocator.world.pools import PublishedDevice, publish
-from tests.builders.objects import DRIVER, NODE, a_device, a_slice
+from tests.builders.objects import a_device, a_slice
 
-POOL = PoolId(DRIVER, NODE)
 COUNTERS = [(board, counter) for board in ("b0", "b1") for counter in ("memory", "slices")]
 
 Amounts = dict[tuple[str, str], int]
@@ -26,7 +24,7 @@ def publish_all(devices: list[Amounts]) -> tuple[PublishedDevice, ...]:
         for (board, counter), amount in amounts.items():
             consumes.setdefault(board, {})[counter] = str(amount)
         bodies.append(a_device(f"d{index}", consumes=consumes))
-    return publish(decode_slice(a_slice(devices=bodies)), rules=()).devices
+    return publish(decode_slice(a_slice(devices=bodies)), taint_rules=()).devices
 
 
 @settings(deadline=None)
@@ -40,7 +38,7 @@ def test_no_more_partitions_fit_than_the_bound_says(devices: list[Amounts], free
     published = publish_all(devices)
     totals = {counter: Quantity.of(amount) for counter, amount in free.items()}
 
-    bound = most_together(published, ledgers={POOL: CounterLedger(dict(totals))})
+    bound = most_together(published, ledger_of=lambda _pool: CounterLedger.of(totals, taken=()))
 
     assert bound >= most_that_fit(published, totals)
 
@@ -51,8 +49,7 @@ def most_that_fit(
     """Try all subsets, the largest first."""
     for count in range(len(published), 0, -1):
         for subset in combinations(published, count):
-            ledger = CounterLedger(dict(totals))
-            draws: list[Draw] = [draw for each in subset for draw in each.draws]
-            if ledger.take(draws):
+            ledger = CounterLedger.of(totals, taken=())
+            if all(ledger.take(each.draws) for each in subset):
                 return count
     return 0

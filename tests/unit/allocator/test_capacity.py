@@ -188,13 +188,19 @@ TABLE = [
         [claim(r("r0", "As", capacity=cap(k=1)), every("r1", "As", capacity=cap(k=1)))],
         [pool("p", shared("x", k=1), shared("y", k=1))],
         "NONE",
-        id="169 All was determined before",
+        id="169 All does not leave out what another request takes",
+    ),
+    pytest.param(
+        [claim(every("r", "As", capacity=cap(k=1)))],
+        [pool("p", shared("x", k=2), shared("y", k=1)), consumed("p/x", k=1)],
+        "r=p/x~{k:1} r=p/y~{k:1}",
+        id="170 All takes what is left of a device",
     ),
     pytest.param(
         [claim(every("r", "As", capacity=cap(k=1)))],
         [pool("p", shared("x", k=1), shared("y", k=1)), consumed("p/x", k=1)],
-        "r=p/y~{k:1}",
-        id="170 All leaves out what is used up",
+        "NONE",
+        id="170 All does not leave out what is used up, since 1.37",
     ),
     pytest.param(
         [claim(r("r", "Ad", capacity=cap(k=1)))],

@@ -1,6 +1,6 @@
 """`dra-semantics.md` 6.11: partitions that draw on shared counters; and the ledger's laws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -22,8 +22,8 @@ def part(name: str, mem: int, counter_set: str = "c") -> JsonObject:
     return dev(name, mem=str(mem), uses={counter_set: {"mem": str(mem)}})
 
 
-def board(mem: int, *devices: JsonObject | str, part_: str = "2/2") -> list[JsonObject]:
-    return [counters("p", part="1/2", c={"mem": str(mem)}), pool("p", *devices, part=part_)]
+def board(mem: int, *devices: JsonObject | str) -> list[JsonObject]:
+    return [counters("p", part="1/2", c={"mem": str(mem)}), pool("p", *devices, part="2/2")]
 
 
 def two(name: str, cpu1: int, mem1: int, cpu2: int, mem2: int) -> JsonObject:
@@ -150,7 +150,8 @@ TABLE = [
     pytest.param(
         claim(r()),
         [
-            *board(8, "x", part_="2/3"),
+            counters("p", part="1/3", c={"mem": "8"}),
+            pool("p", "x", part="2/3"),
             pool("p", part("y", 4, counter_set="d"), part="3/3", node="m"),
         ],
         "LOCAL",
@@ -214,32 +215,57 @@ def units(**amounts: int) -> dict[tuple[str, str], Quantity]:
     return {("gpu-0", name): Quantity.of(amount) for name, amount in amounts.items()}
 
 
-def test_take_is_all_or_nothing() -> None:
-    ledger = CounterLedger(units(memory=80, slices=1))
+def ledger(*taken: Draw, is_blocked_by_overdraft: bool = True, **amounts: int) -> CounterLedger:
+    return CounterLedger.of(
+        units(**amounts), taken=taken, is_blocked_by_overdraft=is_blocked_by_overdraft
+    )
 
+
+def test_take_is_all_or_nothing() -> None:
+    board_ = ledger(memory=80, slices=1)
     wanted = [Draw(MEMORY, Quantity.of(10)), Draw(SLICES, Quantity.of(2))]
 
-    assert not ledger.take(wanted)
-    assert ledger.free == units(memory=80, slices=1)
-    assert ledger.shortage(wanted) == Shortage(SLICES, Quantity.of(1))
+    assert not board_.take(wanted)
+    assert board_ == ledger(memory=80, slices=1)
+    assert board_.shortage(wanted) == Shortage(SLICES, Quantity.of(1))
 
 
 def test_counter_that_the_pool_does_not_declare_never_fits() -> None:
-    assert not CounterLedger(units(memory=80)).take([Draw(SLICES, Quantity.of(1))])
+    wanted = [Draw(SLICES, Quantity.of(1))]
+
+    assert not ledger(memory=80).take(wanted)
+    assert ledger(memory=80).shortage(wanted) == Shortage(SLICES, Quantity.of(1))
 
 
 def test_over_committed_pool_gives_nothing_more_from_any_counter() -> None:
-    ledger = CounterLedger.of(units(memory=80, slices=7), taken=[Draw(MEMORY, Quantity.of(100))])
+    overdrawn = ledger(Draw(MEMORY, Quantity.of(100)), memory=80, slices=7)
 
-    assert not ledger.take([Draw(SLICES, Quantity.of(1))])
+    assert not overdrawn.take([Draw(SLICES, Quantity.of(1))])
+    assert overdrawn.shortage([Draw(SLICES, Quantity.of(1))]) == Shortage(MEMORY, Quantity.of(20))
+
+
+def test_without_the_quirk_the_other_counters_of_an_over_committed_pool_stay() -> None:
+    overdrawn = ledger(
+        Draw(MEMORY, Quantity.of(100)), memory=80, slices=7, is_blocked_by_overdraft=False
+    )
+
+    assert overdrawn.take([Draw(SLICES, Quantity.of(1))])
+    assert not overdrawn.take([Draw(MEMORY, Quantity.of(0))])
+
+
+def test_counters_that_a_device_names_twice_are_drawn_together() -> None:
+    half: JsonObject = {"counterSet": "c", "counters": {"mem": {"value": "3"}}}
+    twice = dev("x") | {"consumesCounters": [half, half]}
+
+    assert answer([claim(r())], board(6, twice)) == "r=p/x"
+    assert answer([claim(r())], board(5, twice)) == "NONE"
 
 
 @given(draws())
 def test_give_back_restores_what_take_took(taken: list[Draw]) -> None:
-    before: Mapping[tuple[str, str], Quantity] = units(memory=10, slices=7)
-    ledger = CounterLedger(dict(before))
+    board_ = ledger(memory=10, slices=7)
 
-    if ledger.take(taken):
-        ledger.give_back(taken)
+    if board_.take(taken):
+        board_.give_back(taken)
 
-    assert ledger.free == before
+    assert board_ == ledger(memory=10, slices=7)
