@@ -15,6 +15,9 @@ from dra_console.allocator.command.statuses import OF_OUTCOME, ExitStatus, worst
 from dra_console.allocator.command.task import Task
 from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.explanation.explanation import ExplainedOutcome, Explanation
+from dra_console.allocator.outcomes import BrokenInput
+from dra_console.allocator.search.first_fit import first_fit
+from dra_console.allocator.world.index import index_of
 
 WIDTHS: Final = (60, 140)
 """Narrower text breaks words, and longer lines are hard to read."""
@@ -89,11 +92,20 @@ def _explained(task: Task) -> Iterator[Explained]:
 
 
 def _broken(task: Task, explained: Explained) -> Iterator[str]:
+    """Say where in the dump the fault is, as far as the search names a field of a claim."""
     explanation = explained.explanation
-    if explanation is not None and explanation.outcome is ExplainedOutcome.BROKEN:
-        for claim in explained.inquiry.claims:
-            place = task.dump.place_of("ResourceClaim", claim.namespace, claim.name)
-            yield f"dra-explain: {place}: ResourceClaim {claim.key}: {explanation.headline}"
+    if explanation is None or explanation.outcome is not ExplainedOutcome.BROKEN:
+        return
+    pending = [claim for claim in explained.inquiry.claims if claim.allocation is None]
+    outcome = first_fit(
+        index_of(task.snapshot, rules=task.rules), pending, nodes=task.nodes
+    ).outcome
+    broken = outcome if isinstance(outcome, BrokenInput) else BrokenInput(explanation.headline)
+    blamed = [claim for claim in pending if f"claim {claim.key}" in broken.message] or pending
+    for claim in blamed[:1]:
+        place = task.dump.place_of("ResourceClaim", claim.namespace, claim.name)
+        path = f"{broken.field}: " if broken.field else ""
+        yield f"dra-explain: {place}: ResourceClaim {claim.key}: {path}{broken.message}"
 
 
 def _summary(task: Task, explained: list[Explained]) -> Iterator[str]:

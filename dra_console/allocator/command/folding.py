@@ -45,7 +45,9 @@ def fold_devices(verdicts: Iterable[DeviceVerdict]) -> Mapping[Verdict, Sequence
     """Group devices by verdict, the furthest first, and then by evidence, the most first."""
     groups: dict[tuple[Verdict, str], DeviceGroup] = {}
     for each in verdicts:
-        evidence = f"{each.evidence} ({each.holder.key})" if each.holder else each.evidence
+        evidence = each.evidence.replace(f"device {each.device_id}", "the device")
+        if each.holder is not None:
+            evidence = f"{evidence} ({each.holder.key})"
         group = groups.setdefault((each.verdict, evidence), DeviceGroup(each.verdict, evidence))
         group.devices.append(f"{each.device_id.pool}/{each.device_id.device}")
     by_verdict: dict[Verdict, list[DeviceGroup]] = {}

@@ -2,13 +2,11 @@
 
 Both ways into the command line end here: lines of `batch` and dumps of `kubectl`. Kinds are
 told apart by API group and kind, since other groups have kinds of the same name. A version
-that this release cannot read is broken input: leaving the object out would change the
-answer in silence.
+that cannot be read is broken input: to leave the object out would change the answer in
+silence.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from dra_console.allocator.api_json import JsonObject, object_of
@@ -38,19 +36,18 @@ RESOURCE: Final = "resource.k8s.io"
 DEFAULT_NAMESPACE: Final = "default"
 """Where clients of the API server put an object that names no namespace."""
 
-SERVED: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
-VERSIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = MappingProxyType(
+KINDS: Final = frozenset(
     {
-        (CORE, "Node"): ("v1",),
-        (CORE, "Pod"): ("v1",),
-        (RESOURCE, "DeviceClass"): SERVED,
-        (RESOURCE, "ResourceSlice"): SERVED,
-        (RESOURCE, "ResourceClaim"): SERVED,
-        (RESOURCE, "ResourceClaimTemplate"): SERVED,
-        (RESOURCE, "DeviceTaintRule"): ("v1", "v1beta2", "v1alpha3"),
+        (CORE, "Node"),
+        (CORE, "Pod"),
+        (RESOURCE, "DeviceClass"),
+        (RESOURCE, "ResourceSlice"),
+        (RESOURCE, "ResourceClaim"),
+        (RESOURCE, "ResourceClaimTemplate"),
+        (RESOURCE, "DeviceTaintRule"),
     }
 )
-"""Versions that can be read, the newest first, by group and kind."""
+"""API group and kind of what is decoded here."""
 
 NAMESPACED: Final = frozenset({"Pod", "ResourceClaim", "ResourceClaimTemplate"})
 
@@ -96,7 +93,6 @@ class Gathering:
             return False
         name = name_of(obj)
         try:
-            _check_version(obj, kind)
             self._decode(kind, _in_namespace(obj, name.namespace))
         except DecodeError as error:
             raise ObjectError(f"{name}: {error}") from error
@@ -157,11 +153,11 @@ def _kind_of(obj: JsonObject) -> str | None:
     if not isinstance(kind, str):
         return None
     if api_version is None:
-        return kind if any(kind == known for _, known in VERSIONS) else None
+        return kind if any(kind == known for _, known in KINDS) else None
     if not isinstance(api_version, str):
         return None
     group, _, _ = api_version.rpartition("/")
-    return kind if (group, kind) in VERSIONS else None
+    return kind if (group, kind) in KINDS else None
 
 
 def _in_namespace(obj: JsonObject, namespace: str) -> JsonObject:
@@ -169,24 +165,3 @@ def _in_namespace(obj: JsonObject, namespace: str) -> JsonObject:
         return obj
     metadata = object_of(obj.get("metadata"))
     return {**obj, "metadata": {**metadata, "namespace": namespace}}
-
-
-def _check_version(obj: JsonObject, kind: str) -> None:
-    api_version = obj.get("apiVersion")
-    if not isinstance(api_version, str):
-        return
-    group, _, version = api_version.rpartition("/")
-    readable = VERSIONS[group, kind]
-    if version not in readable:
-        known = ", ".join(readable)
-        raise DecodeError(
-            "apiVersion",
-            f"version {version} of {kind} cannot be read here; these can: {known}. "
-            f"Ask the API server for one of them, as in: kubectl get {_resource(kind, group)}",
-        )
-
-
-def _resource(kind: str, group: str) -> str:
-    plural = f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
-    version = VERSIONS[group, kind][0]
-    return f"{plural}.{version}.{group}" if group else plural

@@ -88,7 +88,7 @@ def _nodes(explanation: Explanation, width: int) -> Iterator[str]:
         yield from wrapped(f"{some(group.names)}: {group.summary}", width, indent=4)
     rest = sum(len(group.names) for group in groups[NODE_GROUPS_SHOWN:])
     if rest:
-        yield f"    {_counted(rest, 'more node')}"
+        yield f"    and {_counted(rest, 'more node')}"
 
 
 def _devices(explanation: Explanation, width: int) -> Iterator[str]:
@@ -96,11 +96,11 @@ def _devices(explanation: Explanation, width: int) -> Iterator[str]:
         total = sum(len(group.devices) for group in groups)
         yield f"    {verdict.value}: {total}"
         for group in groups[:DEVICE_GROUPS_SHOWN]:
-            text = f"{len(group.devices)} × {group.evidence}: {some(group.devices)}"
+            text = f"{some(group.devices)}: {group.evidence}"
             yield from wrapped(text, width, indent=6)
         rest = sum(len(group.devices) for group in groups[DEVICE_GROUPS_SHOWN:])
         if rest:
-            yield f"      {_counted(rest, 'more device')} for other reasons of the kind"
+            yield f"      and {_counted(rest, 'more device')}"
 
 
 def _help(explanation: Explanation, width: int) -> Iterator[str]:

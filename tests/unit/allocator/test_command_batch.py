@@ -49,7 +49,7 @@ OUTCOMES = {"allocated", "unallocatable", "error", "budget"}
         ),
         (
             b'{"objects": [{"apiVersion": "resource.k8s.io/v7", "kind": "DeviceClass"}]}',
-            "DeviceClass without a name: apiVersion: version v7",
+            "DeviceClass without a name: apiVersion: resource.k8s.io/v7 is not known",
         ),
         (
             json.dumps({"objects": [claim(r(count="two"))]}).encode(),
