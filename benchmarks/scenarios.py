@@ -54,6 +54,7 @@ def scenarios(scale: Scale) -> Iterator[Scenario]:
     """Build all scenarios, small fleets first."""
     yield from _simple(scale)
     yield from _choosy(scale)
+    yield _nearly_full(scale)
     yield from _hard(scale)
     yield from _sharing(scale)
     yield from _beside_upstream(scale)
@@ -80,6 +81,14 @@ def _choosy(scale: Scale) -> Iterator[Scenario]:
     yield Scenario(
         "B2", f"matchAttribute, {nodes} x {gpus}", halves, pair, scale.stream, (faster(20),)
     )
+
+
+def _nearly_full(scale: Scale) -> Scenario:
+    nodes, gpus = scale.large_nodes, 8
+    held = [(node, gpu) for node in range(nodes * 9 // 10) for gpu in range(gpus)]
+    world = gpu_fleet(f"{nodes}x{gpus} nearly full", nodes=nodes, gpus=gpus, held=held)
+    title = f"one GPU, {nodes} nodes x {gpus}, 90 % held"
+    return Scenario("B3", title, world, a_claim(a_request()), scale.stream, (faster(1_000),))
 
 
 def _hard(scale: Scale) -> Iterator[Scenario]:

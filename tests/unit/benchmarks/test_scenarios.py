@@ -39,6 +39,7 @@ def test_a_search_that_takes_too_long_is_stopped_and_says_so() -> None:
         ("one GPU, 10 nodes x 10, empty", ["node-00000"] * 3),
         ("one GPU, 10 nodes x 10, full", ["node-00009"] * 3),
         ("selector, 10 x 10", ["node-00009"] * 3),
+        ("one GPU, 20 nodes x 8, 90 % held", ["node-00018"] * 3),
         ("matchAttribute, 10 x 10", ["node-00008"] * 3),
         ("4 of one PCIe root, which has 2, 10 x 8", [""]),
         ("30 of 80 Gi of a shared GPU, 10 x 4, full", ["node-00009"] * 3),
