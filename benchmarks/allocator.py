@@ -16,6 +16,7 @@ from benchmarks.explaining import explanations
 from benchmarks.machine import machine
 from benchmarks.measuring import measure
 from benchmarks.scenarios import Scale, scenarios
+from benchmarks.selecting import selections
 from benchmarks.table import Row
 from benchmarks.upstream import Upstream, build_oracle
 
@@ -57,7 +58,7 @@ def measured(scale: Scale, only: str, upstream: Upstream | None, seconds: float)
     for scenario in scenarios(scale):
         if scenario.key.startswith(only):
             yield measure(scenario, upstream=upstream, seconds=seconds)
-    for question in explanations(scale):
+    for question in (*explanations(scale), *selections(scale)):
         if question.key.startswith(only):
             yield question.measure(seconds)
 

@@ -4,15 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.claims import RAREST_BOARD
 from benchmarks.document import BEGIN, END, renew
 from benchmarks.explaining import explanations
+from benchmarks.fleets import gpu_fleet
 from benchmarks.questions import Question
 from benchmarks.scenarios import Scale
+from benchmarks.selecting import matching, selections
 from benchmarks.table import Row
 from benchmarks.targets import AtMost, Column
+from dra_console.allocator.world.index import index_of
 
 TINY = Scale(small_nodes=4, sharing_nodes=4, large_nodes=4, stream=2)
-QUESTIONS = [*explanations(TINY)]
+QUESTIONS = [*explanations(TINY), *selections(TINY)]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)
@@ -28,6 +32,12 @@ def test_an_explanation_is_weighed_as_json() -> None:
 
     (weight,) = (target for target in row.targets if isinstance(target, AtMost))
     assert 0 < weight.measured < weight.limit
+
+
+def test_the_expression_on_the_board_selects_the_rarest_one() -> None:
+    world = gpu_fleet("ten racks", nodes=10, gpus=8)
+
+    assert matching(index_of(world.snapshot), RAREST_BOARD) == 8
 
 
 def test_a_run_renews_the_figures_of_the_document_and_nothing_else(tmp_path: Path) -> None:
