@@ -6,12 +6,8 @@ which is fatal for an allocation and never means "no match".
 
 Two devices that agree on everything an expression reads get one evaluation; the answer is
 kept with the program. So evaluations number the kinds of devices, not the devices.
-
-The engine is not safe for use by several threads, and its callbacks run under the
-interpreter's lock anyway: one lock guards every call into it.
 """
 
-import re
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -19,49 +15,34 @@ from functools import cache
 from threading import Lock
 from typing import Final
 
-from cel_expr_python import cel
-
-from dra_console.allocator.cel import library as cel_library
-from dra_console.allocator.cel import text as cel_text
-from dra_console.allocator.cel.values import device_variables
+from dra_console.allocator.cel.checking import STORED, Dialect, check
+from dra_console.allocator.cel.checks import fault_of
+from dra_console.allocator.cel.evaluation import Frame, Meter, Step, compiled
+from dra_console.allocator.cel.faults import CompileFault, EvaluationFault
+from dra_console.allocator.cel.reads import Read, Reads, reads_of
+from dra_console.allocator.cel.tree import Kind
+from dra_console.allocator.cel.values import CostExceededError, EvaluationError, type_name
+from dra_console.allocator.cel.variables import device_variables
 from dra_console.allocator.facts import DeviceFacts
 
+__all__ = [
+    "CompileFault",
+    "EvaluationFault",
+    "Program",
+    "SelectorEngine",
+    "default_engine",
+    "projection",
+]
+
 EXPRESSION_LIMIT_BYTES: Final = 10_240
+COST_LIMIT: Final = 1_000_000
+"""Of a new expression's estimate, and of every evaluation."""
 PROGRAM_LIMIT: Final = 1_024
 """Expressions kept; a cluster has dozens."""
 OUTCOME_LIMIT: Final = 65_536
 """Kinds of devices kept per expression."""
-MESSAGE: Final = re.compile(r"ERROR: <input>:(?P<line>\d+):(?P<column>\d+): (?P<text>[^\n]*)")
-UNDECLARED_FIELD: Final = re.compile(r"undeclared reference to 'device\.(?P<field>\w+)'")
-MISSING_KEY: Final = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
-STATUS: Final = re.compile(r"^[A-Z_]+: (?P<text>.*?)(?: \[[A-Z_]+\])?$", re.DOTALL)
-ENGINE_ERRORS: Final = (RuntimeError, TypeError, ValueError, OverflowError)
-"""Seen from the engine; the first is the usual one, the others came out of fuzzing."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompileFault:
-    """Why an expression is not a selector, and where (from 1; `None` if nowhere in particular)."""
-
-    message: str
-    line: int | None = None
-    column: int | None = None
-    hint: str | None = None
-
-    def __str__(self) -> str:
-        where = "" if self.line is None else f"line {self.line}, column {self.column}: "
-        hint = f"; {self.hint}" if self.hint else ""
-        return f"compilation failed: {where}{self.message}{hint}"
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationFault:
-    """Why an expression could not be evaluated on a device."""
-
-    message: str
-
-    def __str__(self) -> str:
-        return f"CEL runtime error: {self.message}"
+HINT: Final = ", consider has(), or .?{key} with orValue()"
+MISSING: Final = "no such key: "
 
 
 @dataclass(slots=True)
@@ -69,13 +50,11 @@ class Program:
     """A compiled selector with the answers it has given."""
 
     expression: str
-    reads: cel_text.Reads
-    _compiled: cel.Expression
-    _lock: Lock
-    _named_domains: frozenset[str]
+    reads: Reads
+    _step: Step
     _outcomes: dict[Hashable, bool | EvaluationFault] = field(default_factory=dict)
     evaluations: int = 0
-    """How often the engine was really asked."""
+    """How often the expression was really evaluated."""
 
     def evaluate(self, facts: DeviceFacts) -> bool | EvaluationFault:
         """Tell whether the device matches."""
@@ -92,18 +71,17 @@ class Program:
         self.evaluations += 1
         if facts.fault is not None:
             return EvaluationFault(facts.fault)
-        variables = device_variables(facts, named_domains=self._named_domains)
         try:
-            with self._lock:
-                result = self._compiled.eval(data=variables)
-                kind, value = result.type().name(), result.value()
-        except ENGINE_ERRORS as error:
-            return EvaluationFault(_runtime_message(str(error)))
+            value = self._step(Frame(device_variables(facts), Meter(COST_LIMIT)))
+        except EvaluationError as error:
+            return EvaluationFault(_with_hint(str(error)))
+        except CostExceededError:
+            return EvaluationFault("actual cost limit exceeded")
         if isinstance(value, bool):
             return value
-        if kind == "ERROR":
-            return EvaluationFault(_runtime_message(str(value)))
-        return EvaluationFault(f"CEL result of type {kind.lower()} could not be converted to bool")
+        return EvaluationFault(
+            f"CEL result of type {type_name(value)} could not be converted to bool"
+        )
 
 
 class SelectorEngine:
@@ -111,48 +89,22 @@ class SelectorEngine:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._environment = cel_library.new_environment()
-        self._evaluation_environment = cel_library.new_evaluation_environment()
-        self._programs: OrderedDict[str, Program | CompileFault] = OrderedDict()
+        self._programs: OrderedDict[tuple[str, Dialect], Program | CompileFault] = OrderedDict()
 
-    def compile(self, expression: str) -> Program | CompileFault:
+    def compile(self, expression: str, dialect: Dialect = STORED) -> Program | CompileFault:
         """Compile and type-check, or return what is wrong and where."""
+        known = (expression, dialect)
         with self._lock:
-            known = self._programs.get(expression)
-            if known is not None:
-                self._programs.move_to_end(expression)
-                return known
-            compiled = self._compile(expression)
-            self._programs[expression] = compiled
+            program = self._programs.get(known)
+            if program is not None:
+                self._programs.move_to_end(known)
+                return program
+        program = _compile(expression, dialect)
+        with self._lock:
+            program = self._programs.setdefault(known, program)
             if len(self._programs) > PROGRAM_LIMIT:
                 self._programs.popitem(last=False)
-            return compiled
-
-    def _compile(self, expression: str) -> Program | CompileFault:
-        size_bytes = len(expression.encode())
-        if size_bytes > EXPRESSION_LIMIT_BYTES:
-            return CompileFault(f"must be at most {EXPRESSION_LIMIT_BYTES} bytes, got {size_bytes}")
-        unknown = cel_text.unknown_device_field(expression)
-        if unknown is not None:
-            name, (line, column) = unknown
-            return CompileFault(f"undefined field '{name}'", line, column)
-        try:
-            compiled = self._environment.compile(expression)
-            result = compiled.return_type().name()
-            real = cel_text.with_real_domains(expression)
-            if real != expression:
-                compiled = self._evaluation_environment.compile(real)
-        except ENGINE_ERRORS as error:
-            return _compile_fault(expression, str(error))
-        if result not in {"BOOL", "DYN"}:
-            return CompileFault(f"must evaluate to bool or the unknown type, not {result.lower()}")
-        return Program(
-            expression=expression,
-            reads=cel_text.reads(expression),
-            _compiled=compiled,
-            _lock=self._lock,
-            _named_domains=cel_text.texts(expression),
-        )
+        return program
 
 
 @cache
@@ -161,7 +113,20 @@ def default_engine() -> SelectorEngine:
     return SelectorEngine()
 
 
-def projection(facts: DeviceFacts, reads: cel_text.Reads) -> Hashable:
+def _compile(expression: str, dialect: Dialect) -> Program | CompileFault:
+    size_bytes = len(expression.encode())
+    if size_bytes > EXPRESSION_LIMIT_BYTES:
+        return CompileFault(f"must be at most {EXPRESSION_LIMIT_BYTES} bytes, got {size_bytes}")
+    tree = check(expression, dialect)
+    if isinstance(tree, CompileFault):
+        return tree
+    fault = fault_of(tree, expression, attribute=Kind.DYN if dialect.has_lists else Kind.ANY)
+    if fault is not None:
+        return fault
+    return Program(expression, reads_of(tree.root), compiled(tree.root))
+
+
+def projection(facts: DeviceFacts, reads: Reads) -> Hashable:
     """Name the class of devices that no expression with these reads can tell apart."""
     if reads.is_whole_device:
         return facts
@@ -173,7 +138,7 @@ def projection(facts: DeviceFacts, reads: cel_text.Reads) -> Hashable:
     )
 
 
-def _value(facts: DeviceFacts, read: cel_text.Read) -> Hashable:
+def _value(facts: DeviceFacts, read: Read) -> Hashable:
     domains = facts.attributes if read.group == "attributes" else facts.capacity
     values = domains.get(read.domain, {})
     if read.name is None:
@@ -181,31 +146,7 @@ def _value(facts: DeviceFacts, read: cel_text.Read) -> Hashable:
     return values.get(read.name)
 
 
-def _compile_fault(expression: str, report: str) -> CompileFault:
-    quote = cel_text.typographic_quote(expression)
-    if quote is not None:
-        character, (line, column) = quote
-        return CompileFault(
-            f"typographic quote {character} (U+{ord(character):04X})",
-            line,
-            column,
-            hint="use the plain quotes \" or ' around texts",
-        )
-    found = MESSAGE.search(report)
-    if found is None:
-        return CompileFault(_runtime_message(report))
-    text = UNDECLARED_FIELD.sub(r"undefined field '\g<field>'", found["text"])
-    text = text.removesuffix(" (in container '')")
-    return CompileFault(text, int(found["line"]), int(found["column"]))
-
-
-def _runtime_message(report: str) -> str:
-    missing = MISSING_KEY.search(report)
-    if missing is not None:
-        key = missing["key"]
-        return f"no such key: {key}, consider has(), or .?{key} with orValue()"
-    if "Iteration budget exceeded" in report:
-        return "actual cost limit exceeded"
-    found = STATUS.match(report)
-    text = found["text"] if found else report
-    return text.replace("No matching overloads found : ", "no such overload: ")
+def _with_hint(message: str) -> str:
+    if not message.startswith(MISSING):
+        return message
+    return message + HINT.format(key=message.removeprefix(MISSING))

@@ -1,24 +1,22 @@
 """What can be known of a CEL expression by looking at its tokens alone.
 
-The engine compiles and evaluates; this module answers what it cannot: which attributes an
-expression reads (so that devices which agree on them share one evaluation), which of the
-top-level clauses of `a && b && c` it has (so that an explanation can name the one that
-failed), and whether a typographic quote was pasted where a plain one belongs.
+The top-level clauses of `a && b && c`, so that an explanation can name the one that failed;
+whether a typographic quote was pasted where a plain one belongs; and how to spell for the
+engine what it would take for something else.
 
-Whenever the tokens do not tell, the answer is the cautious one: the whole device is read,
-the expression is one clause.
+Whenever the tokens do not tell, the answer is the cautious one: the expression is one clause.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 TOKEN: Final = re.compile(
     r"""
       (?P<space>\s+|//[^\n]*)
-    | (?P<text>[rRbB]{0,2}(?:'{3}(?:[^\\]|\\.)*?'{3}|"{3}(?:[^\\]|\\.)*?"{3}
+    | (?P<raw>[bB]?[rR][bB]?(?:'{3}.*?'{3}|"{3}.*?"{3}|'[^'\n]*'|"[^"\n]*"))
+    | (?P<text>[bB]?(?:'{3}(?:[^\\]|\\.)*?'{3}|"{3}(?:[^\\]|\\.)*?"{3}
               |'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"))
+    | (?P<quoted>`[^`\n]*`)
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<number>[0-9][0-9A-Za-z.]*)
     | (?P<sign>&&|\|\||[=!<>]=|\.\?|\[\?|.)
@@ -28,8 +26,6 @@ TOKEN: Final = re.compile(
 TYPOGRAPHIC_QUOTES: Final = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u00b4"
 OPENING: Final = frozenset({"(", "[", "[?", "{"})
 CLOSING: Final = frozenset({")", "]", "}"})
-GROUPS: Final = frozenset({"attributes", "capacity"})
-DEVICE_FIELDS: Final = GROUPS | {"driver", "allowMultipleAllocations"}
 
 
 class Token(NamedTuple):
@@ -45,22 +41,6 @@ class Position(NamedTuple):
 
     line: int
     column: int
-
-
-class Read(NamedTuple):
-    """An attribute or capacity that an expression names; without `name`, the whole domain."""
-
-    group: str
-    domain: str
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """What of a device an expression depends on, beside driver and allowMultipleAllocations."""
-
-    names: frozenset[Read] = frozenset()
-    is_whole_device: bool = False
 
 
 def tokens(expression: str) -> tuple[Token, ...]:
@@ -86,15 +66,6 @@ def typographic_quote(expression: str) -> tuple[str, Position] | None:
     return None
 
 
-def unknown_device_field(expression: str) -> tuple[str, Position] | None:
-    """Find the first `device.something` that devices do not have."""
-    found = tokens(expression)
-    for index, field in _device_selections(found):
-        if field.text not in DEVICE_FIELDS:
-            return field.text, position(expression, found[index + 1].offset)
-    return None
-
-
 def clauses(expression: str) -> tuple[str, ...]:
     """Split at the `&&` that join the whole expression; one clause if anything binds weaker."""
     found = _without_outer_parentheses(tokens(expression))
@@ -116,87 +87,60 @@ def clauses(expression: str) -> tuple[str, ...]:
     return tuple(expression[start:end].strip() for start, end in zip(starts, ends, strict=True))
 
 
-def reads(expression: str) -> Reads:
-    """List the attributes and capacities that the expression can look at."""
-    found = tokens(expression)
-    names = set()
-    for index, token in enumerate(found):
-        if token.text != "device" or _text(found, index - 1) in {".", ".?"}:
-            continue
-        if _text(found, index + 1) != ".":
-            return Reads(is_whole_device=True)
-        if _text(found, index + 2) not in GROUPS:
-            continue
-        read = _read(found, index + 2)
-        if read is None:
-            return Reads(is_whole_device=True)
-        names.add(read)
-    return Reads(frozenset(names))
+def with_engine_macros(expression: str) -> str:
+    """Rename the macros that the engine knows by another name; nothing moves.
 
-
-def texts(expression: str) -> frozenset[str]:
-    """List the plain string literals, among which are the domains that it names."""
-    literals = (_literal(token) for token in tokens(expression) if token.kind == "text")
-    return frozenset(literal for literal in literals if literal is not None)
-
-
-def with_real_domains(expression: str) -> str:
-    """Point membership tests and iterations at the domains that a device really has.
-
-    Kubernetes lets every domain look like an empty map when it is indexed, yet tells the
-    truth to `in` and to macros. The environment has two variables for the two.
+    `exists_one` with two variables is `existsOne` to the engine.
     """
     found = tokens(expression)
-    marks = [
-        group.offset
-        for index, group in _device_selections(found)
-        if group.text in GROUPS
-        and (
-            (_text(found, index - 1) == "in" and _text(found, index + 3) not in {"[", "[?", "."})
-            or (_text(found, index + 3) == "." and _text(found, index + 5) == "(")
-        )
-    ]
-    for offset in reversed(marks):
-        expression = f"{expression[:offset]}{REAL_DOMAINS_PREFIX}{expression[offset:]}"
+    for index, token in enumerate(found):
+        if token.text == TWO_VARIABLES_UPSTREAM and _arguments(found, index + 1) == 3:  # noqa: PLR2004  two and a condition
+            end = token.offset + len(token.text)
+            name = TWO_VARIABLES_ENGINE.ljust(len(token.text))
+            expression = expression[: token.offset] + name + expression[end:]
     return expression
 
 
-REAL_DOMAINS_PREFIX: Final = "published_"
+def with_fewer_parentheses(expression: str) -> str:
+    """Blank parentheses directly within parentheses, of which the engine takes 32 only."""
+    found = tokens(expression)
+    partners = _partners(found)
+    kept = [*expression]
+    for start, end in partners.items():
+        if (
+            found[start].text == "(" == _text(found, start + 1)
+            and partners.get(start + 1) == end - 1
+        ):
+            for index in (start + 1, end - 1):
+                kept[found[index].offset] = " "
+    return "".join(kept)
 
 
-def _device_selections(found: tuple[Token, ...]) -> Iterator[tuple[int, Token]]:
-    """Walk `device.field`: the index of `device` and the field."""
-    for index, token in enumerate(found[:-2]):
-        is_variable = token.text == "device" and _text(found, index - 1) not in {".", ".?"}
-        if is_variable and found[index + 1].text == "." and found[index + 2].kind == "name":
-            yield index, found[index + 2]
+TWO_VARIABLES_UPSTREAM: Final = "exists_one"
+TWO_VARIABLES_ENGINE: Final = "existsOne"
 
 
-def _read(found: tuple[Token, ...], index: int) -> Read | None:
-    domain, after = _key(found, index + 1)
-    if domain is None:
-        return None
-    name, _ = _key(found, after)
-    return Read(found[index].text, domain, name)
+def _partners(found: tuple[Token, ...]) -> dict[int, int]:
+    """Pair the opening brackets with the closing ones, by index."""
+    opened: list[int] = []
+    pairs = {}
+    for index, token in enumerate(found):
+        if token.text in OPENING:
+            opened.append(index)
+        elif token.text in CLOSING and opened:
+            pairs[opened.pop()] = index
+    return pairs
 
 
-def _key(found: tuple[Token, ...], index: int) -> tuple[str | None, int]:
-    """Read `.name`, `.?name`, `["name"]` or `[?"name"]`; also where the next token is."""
-    sign = _text(found, index)
-    if sign in {".", ".?"} and _text(found, index + 2) != "(":
-        return _text(found, index + 1), index + 2
-    if sign in {"[", "[?"} and _text(found, index + 2) == "]":
-        token = found[index + 1]
-        return (_literal(token) if token.kind == "text" else None), index + 3
-    return None, index
-
-
-def _literal(token: Token) -> str | None:
-    """Return the content of a string that needs no unescaping."""
-    quote = token.text[0]
-    if quote not in "'\"" or "\\" in token.text or token.text.startswith(quote * 3):
-        return None
-    return token.text[1:-1]
+def _arguments(found: tuple[Token, ...], start: int) -> int:
+    """Count the arguments between a parenthesis and its partner."""
+    depth = commas = 0
+    for token in found[start:]:
+        depth += (token.text in OPENING) - (token.text in CLOSING)
+        commas += depth == 1 and token.text == ","
+        if depth == 0:
+            return commas + 1
+    return 0
 
 
 def _text(found: tuple[Token, ...], index: int) -> str:

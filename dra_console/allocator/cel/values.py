@@ -1,68 +1,189 @@
-"""A device's facts as the variables of its CEL evaluation.
+"""Values while an expression is evaluated, and when two of them are equal.
 
-The engine takes plain dicts only, so Kubernetes' "an unknown domain is an empty map" is
-imitated: every domain that the expression names, and the driver's own, is added empty.
+CEL's `int`, `double`, `bool`, `string`, `bytes` and `null` are Python's; lists are `list`, maps
+are `dict`. Quantities and versions are this package's own. The rest is here.
+
+A boolean key of a map is kept as a `TruthKey`, because Python takes `True` for `1` and CEL
+does not; numbers of all types are one key if they are equal, as in CEL.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
 
-from google.protobuf.message import Message
-
-from dra_console.allocator.cel.library import quantity_message, semver_message
-from dra_console.allocator.cel.text import REAL_DOMAINS_PREFIX
-from dra_console.allocator.facts import VERSION_KINDS, DeviceFacts
-from dra_console.allocator.inventory import AttributeValue, Scalar
+from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.semver import Semver
 
-Value = TypeVar("Value")
-Attribute: TypeAlias = Scalar | Message | list[Scalar | Message]
+Value: TypeAlias = object
+"""Any of the above; functions look at what they were given."""
 
 
-def device_variables(facts: DeviceFacts, *, named_domains: Iterable[str]) -> Mapping[str, object]:
-    """Build the variables of one evaluation."""
-    attributes = {
-        domain: {name: _attribute(value) for name, value in values.items()}
-        for domain, values in facts.attributes.items()
-    }
-    capacity = {
-        domain: {name: quantity_message(value) for name, value in values.items()}
-        for domain, values in facts.capacity.items()
-    }
-    domains = {facts.driver, *named_domains}
-    every_attribute = _with_empty(attributes, domains)
-    every_capacity = _with_empty(capacity, domains)
-    return {
-        "device": {
-            "driver": facts.driver,
-            "allowMultipleAllocations": facts.allow_multiple_allocations,
-            "attributes": every_attribute,
-            "capacity": every_capacity,
-        },
-        "device.driver": facts.driver,
-        "device.allowMultipleAllocations": facts.allow_multiple_allocations,
-        "device.attributes": every_attribute,
-        "device.capacity": every_capacity,
-        f"device.{REAL_DOMAINS_PREFIX}attributes": attributes,
-        f"device.{REAL_DOMAINS_PREFIX}capacity": capacity,
-    }
+class EvaluationError(Exception):
+    """CEL's error value: `&&`, `||` and macros may absorb it."""
 
 
-def _with_empty(
-    published: dict[str, dict[str, Value]], domains: Iterable[str]
-) -> dict[str, dict[str, Value]]:
-    empty: dict[str, dict[str, Value]] = {domain: {} for domain in domains}
-    return empty | published
+class CostExceededError(Exception):
+    """The evaluation took too long; nothing absorbs this."""
 
 
-def _attribute(attribute: AttributeValue) -> Attribute:
-    is_version = attribute.kind in VERSION_KINDS
-    if isinstance(attribute.value, tuple):
-        return [_scalar(entry, is_version=is_version) for entry in attribute.value]
-    if attribute.value is None:
-        raise TypeError("an attribute without a value is a fault of the device")
-    return _scalar(attribute.value, is_version=is_version)
+class Uint(int):
+    """An unsigned number."""
 
 
-def _scalar(value: Scalar, *, is_version: bool) -> Scalar | Message:
-    return semver_message(Semver.parse(str(value))) if is_version else value
+class TruthKey(Enum):
+    """A boolean as the key of a map."""
+
+    NO = False
+    YES = True
+
+
+class Domains(dict[Hashable, Value]):
+    """A device's attributes or capacities by domain: an unknown one is empty, not missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be absent."""
+
+    value: Value
+    is_present: bool = True
+
+
+NONE: Final = Optional(None, is_present=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time in nanoseconds."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970 in UTC."""
+
+    nanos: int
+
+
+class Foreign:
+    """Base of the values that only functions of Kubernetes make."""
+
+    __slots__ = ()
+
+
+TYPE_NAMES: Final[Mapping[type, str]] = {
+    type(None): "null_type",
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    list: "list",
+    dict: "map",
+    Domains: "map",
+    Optional: "optional_type",
+    TypeValue: "type",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    Quantity: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+}
+NUMBERS: Final = frozenset({int, Uint, float})
+
+
+def type_name(value: Value) -> str:
+    """Name a value's type as CEL does."""
+    kind = type(value)
+    return TYPE_NAMES.get(kind) or str(getattr(kind, "TYPE_NAME", kind.__name__))
+
+
+def no_such_overload(function: str = "", *values: Value) -> EvaluationError:
+    """Say that a function is not made for these values."""
+    names = ", ".join(map(type_name, values))
+    return EvaluationError(
+        f"no such overload: {function}({names})" if function else "no such overload"
+    )
+
+
+def is_number(value: Value) -> bool:
+    """Tell whether a value is an int, a uint or a double."""
+    return type(value) in NUMBERS
+
+
+def equal(left: Value, right: Value) -> bool:  # noqa: PLR0911  one type each
+    """Compare as `==` does.
+
+    Raises:
+        EvaluationError: a value of Kubernetes' own types is on the left of one of another type.
+
+    """
+    if type(left) in NUMBERS or type(right) in NUMBERS:
+        if is_number(left) and is_number(right):
+            return left == right
+        if is_number(left):
+            return False
+    if isinstance(left, Quantity | Semver | Foreign):
+        if type(left) is not type(right):
+            raise no_such_overload()
+        return left == right
+    if isinstance(left, list):
+        return (
+            isinstance(right, list) and len(left) == len(right) and all(map(is_same, left, right))
+        )
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and len(left) == len(right)
+            and all(key in right and is_same(value, right[key]) for key, value in left.items())
+        )
+    if isinstance(left, Optional):
+        if not isinstance(right, Optional) or left.is_present != right.is_present:
+            return False
+        return not left.is_present or is_same(left.value, right.value)
+    return type(left) is type(right) and left == right
+
+
+def is_same(left: Value, right: Value) -> bool:
+    """Compare as functions do, for which values of different types just differ."""
+    try:
+        return equal(left, right)
+    except EvaluationError:
+        return False
+
+
+def as_key(value: Value) -> Hashable:
+    """Turn a value into the key of a map.
+
+    Raises:
+        EvaluationError: values of this type are no keys.
+
+    """
+    if isinstance(value, bool):
+        return TruthKey(value)
+    if isinstance(value, str | int | float):
+        return value
+    raise EvaluationError(f"unsupported key type: {type_name(value)}")
+
+
+def from_key(key: Hashable) -> Value:
+    """Turn the key of a map into a value."""
+    return key.value if isinstance(key, TruthKey) else key
+
+
+def is_zero(value: Value) -> bool:
+    """Tell whether a value is its type's zero, as `optional.ofNonZeroValue` sees it."""
+    if isinstance(value, Duration | Timestamp):
+        return False
+    return value is None or (
+        isinstance(value, bool | int | float | str | bytes | list | dict) and not value
+    )

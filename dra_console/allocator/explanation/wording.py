@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from dra_console.allocator.cel.text import Read
+from dra_console.allocator.cel.reads import Read
 from dra_console.allocator.explanation.findings import Standing
 from dra_console.allocator.explanation.verdicts import Verdict
 from dra_console.allocator.inventory import DeviceId

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dra_console.allocator.cel.text import Read
+from dra_console.allocator.cel.reads import Read
 from dra_console.allocator.facts import fault_of
 from dra_console.allocator.inventory import Device, ResourceSlice
 from dra_console.allocator.world.inventory import Inventory

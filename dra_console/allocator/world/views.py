@@ -14,7 +14,7 @@ from, except that a shape tells which devices the node itself can use.
 from collections.abc import Hashable, Iterable
 from typing import Final
 
-from dra_console.allocator.cel.text import Reads
+from dra_console.allocator.cel.reads import Reads
 from dra_console.allocator.inventory import Device, Node, NodeReach
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.kinds import (

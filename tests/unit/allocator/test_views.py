@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_console.allocator.cel.selectors import projection
-from dra_console.allocator.cel.text import Read, Reads
+from dra_console.allocator.cel.reads import Read, Reads
 from dra_console.allocator.inventory import Device, ResourceSlice
 from dra_console.allocator.model import Json, JsonObject, Snapshot
 from dra_console.allocator.world.index import index_of

@@ -1,0 +1,189 @@
+"""What Kubernetes checks of a selector beyond its types.
+
+Lists and maps written in an expression hold one type; patterns, durations, timestamps and
+conversions of constants must be right; a format fits its arguments; the result is a boolean
+or an attribute.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from dra_console.allocator.cel import patterns
+from dra_console.allocator.cel.conversions import FUNCTIONS as CONVERSIONS
+from dra_console.allocator.cel.faults import CompileFault
+from dra_console.allocator.cel.formatting import clauses
+from dra_console.allocator.cel.library import FUNCTIONS
+from dra_console.allocator.cel.text import position
+from dra_console.allocator.cel.tree import (
+    Call,
+    CelType,
+    CheckedTree,
+    Kind,
+    ListOf,
+    Literal,
+    MapOf,
+    Node,
+    Unsigned,
+    children,
+    walk,
+)
+from dra_console.allocator.cel.values import EvaluationError, Uint, Value
+
+FORMATTABLE: Final = {
+    "s": frozenset(
+        {
+            Kind.STRING, Kind.BOOL, Kind.BYTES, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.MAP,
+            Kind.LIST, Kind.TYPE, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL,
+        }
+    ),
+    "d": frozenset({Kind.INT, Kind.UINT}),
+    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
+    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
+    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
+    "o": frozenset({Kind.INT, Kind.UINT}),
+    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
+    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
+}  # fmt: skip
+"""Which types a clause takes."""
+NOT_OFFERED: Final = "is not offered to selectors"
+
+
+def fault_of(tree: CheckedTree, expression: str, *, attribute: Kind) -> CompileFault | None:
+    """Return the first thing that is wrong; `attribute` is the type of an attribute's value."""
+    found = sorted(
+        (tree.offsets.get(node.number, 0), message)
+        for node, message in (*_mixed(tree, tree.root), *_constants(tree), *_formats(tree))
+    )
+    if found:
+        offset, message = found[0]
+        line, column = position(expression, offset)
+        return CompileFault(message, line, column)
+    result = tree.type_of(tree.root)
+    if result.kind not in {Kind.BOOL, attribute}:
+        return CompileFault(f"must evaluate to bool or the unknown type, not {result}")
+    return _when_built(tree)
+
+
+def _mixed(tree: CheckedTree, node: Node) -> Iterator[tuple[Node, str]]:
+    """Find elements of a list, keys and values of a map whose type is not the first one's."""
+    if isinstance(node, Call) and node.function == "format":
+        return
+    groups: tuple[tuple[Node, ...], ...] = ()
+    optional: frozenset[int] = frozenset()
+    if isinstance(node, ListOf):
+        groups, optional = (node.elements,), frozenset(node.optional_indices)
+    elif isinstance(node, MapOf) and not node.message:
+        keys = tuple(entry.key for entry in node.entries if not isinstance(entry.key, str))
+        groups = (keys, tuple(entry.value for entry in node.entries if not entry.is_optional))
+    for group in groups:
+        types = [
+            _unwrapped(tree.type_of(each)) if index in optional else tree.type_of(each)
+            for index, each in enumerate(group)
+        ]
+        for each, kind in zip(group[1:], types[1:], strict=True):
+            if not _is_alike(types[0], kind):
+                yield each, f"expected type '{types[0]}' but found '{kind}'"
+                break
+    for child in children(node):
+        yield from _mixed(tree, child)
+
+
+def _unwrapped(kind: CelType) -> CelType:
+    return kind.parameters[0] if kind.parameters else kind
+
+
+def _is_alike(left: CelType, right: CelType) -> bool:
+    """Compare; what is open within (the elements of an empty list) fits anything."""
+    if (left.kind, left.name) != (right.kind, right.name):
+        return False
+    open_kinds = {Kind.DYN, Kind.PARAMETER}
+    return all(
+        one.kind in open_kinds or other.kind in open_kinds or _is_alike(one, other)
+        for one, other in zip(left.parameters, right.parameters, strict=False)
+    )
+
+
+def _constants(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
+    for node in walk(tree.root):
+        if not isinstance(node, Call):
+            continue
+        last = node.operands[-1] if node.operands else None
+        if not isinstance(last, Literal) or not isinstance(last.value, str):
+            continue
+        if node.function == "matches" and patterns.fault(last.value) is not None:
+            yield last, "invalid matches argument"
+        if node.function in {"duration", "timestamp"} and _conversion_fault(node.function, last):
+            yield last, f"invalid {node.function} argument"
+
+
+def _when_built(tree: CheckedTree) -> CompileFault | None:
+    """Find what upstream finds when it makes a program: constants that fail."""
+    for node in walk(tree.root):
+        if not isinstance(node, Call):
+            continue
+        if node.function not in FUNCTIONS and node.function not in OPERATORS:
+            return CompileFault(f"'{node.function}' {NOT_OFFERED}")
+        operands = node.operands
+        if len(operands) == 1 and isinstance(operands[0], Literal):
+            message = _conversion_fault(node.function, operands[0])
+            if message is not None:
+                return CompileFault(f"program instantiation failed: {message}")
+        if node.function in {"find", "findAll"} and isinstance(operands[1], Literal):
+            message = patterns.fault(str(operands[1].value))
+            if message is not None:
+                return CompileFault(f"program instantiation failed: {message}")
+    messages = [node for node in walk(tree.root) if isinstance(node, MapOf) and node.message]
+    return CompileFault(f"'{messages[0].message}' {NOT_OFFERED}") if messages else None
+
+
+OPERATORS: Final = frozenset(
+    {"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false", "_?._", "_[?_]", "orValue", "or"}
+)
+"""Functions that are not in the library because they do not just take values."""
+
+
+def _conversion_fault(function: str, literal: Literal) -> str | None:
+    convert = CONVERSIONS.get(function)
+    if convert is None:
+        return None
+    value: Value = literal.value
+    try:
+        convert([Uint(value.value) if isinstance(value, Unsigned) else value])
+    except EvaluationError as error:
+        return str(error)
+    return None
+
+
+def _formats(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
+    for node in walk(tree.root):
+        match node:
+            case Call(function="format", target=Literal(value=str() as template)):
+                arguments = node.arguments[0]
+                if isinstance(arguments, ListOf):
+                    yield from _format(tree, node, template, arguments)
+
+
+def _format(
+    tree: CheckedTree, call: Call, template: str, arguments: ListOf
+) -> Iterator[tuple[Node, str]]:
+    try:
+        letters = [letter for letter, _ in clauses(template)]
+    except EvaluationError as error:
+        yield call, str(error)
+        return
+    for letter, argument in zip(letters, arguments.elements, strict=False):
+        kind = tree.type_of(argument)
+        if kind.kind is not Kind.DYN and kind.kind not in FORMATTABLE[letter]:
+            yield argument, f"error during formatting: %{letter} can't be used on {kind}"
+            return
+    given = len(arguments.elements)
+    if given < len(letters):
+        yield arguments, f"index {given} out of range"
+    elif given > len(letters):
+        yield (
+            call,
+            (
+                "too many arguments supplied to string.format "
+                f"(expected {len(letters)}, got {given})"
+            ),
+        )

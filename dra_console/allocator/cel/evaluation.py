@@ -1,0 +1,459 @@
+"""Expressions as nested closures, built once and called per device.
+
+Semantics are cel-go's as Kubernetes runs it: the sides of `&&` and `||` are commutative about
+errors, macros absorb errors that do not decide, `cel.bind` is lazy, and every step is charged,
+so that no expression runs without end.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from dra_console.allocator.cel import run_costs
+from dra_console.allocator.cel.library import FUNCTIONS
+from dra_console.allocator.cel.operators import Function, add, item, item_or_none
+from dra_console.allocator.cel.tree import (
+    Call,
+    Fold,
+    ListOf,
+    Literal,
+    MapOf,
+    Name,
+    Node,
+    Select,
+    Unsigned,
+)
+from dra_console.allocator.cel.values import (
+    NONE,
+    CostExceededError,
+    EvaluationError,
+    Optional,
+    TypeValue,
+    Uint,
+    Value,
+    as_key,
+    from_key,
+    no_such_overload,
+    type_name,
+)
+
+ACCUMULATOR: Final = "@result"
+"""What macros call their accumulator; `cel.bind` uses the name that the user gave."""
+GLOBAL: Final = "@device"
+"""The device by a name that no macro's variable can hide."""
+TYPES: Final = {
+    name: TypeValue(name)
+    for name in (
+        "bool",
+        "bytes",
+        "double",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "string",
+        "type",
+        "uint",
+        "google.protobuf.Duration",
+        "google.protobuf.Timestamp",
+        "net.IP",
+        "net.CIDR",
+    )
+}
+
+
+@dataclass(slots=True)
+class Meter:
+    """What one evaluation has cost so far."""
+
+    limit: int
+    cost: int = 0
+
+    def charge(self, cost: int) -> None:
+        """Add to the cost.
+
+        Raises:
+            CostExceededError: that was too much.
+
+        """
+        self.cost += cost
+        if self.cost > self.limit:
+            raise CostExceededError
+
+
+@dataclass(slots=True)
+class Frame:
+    """The variables in sight."""
+
+    variables: dict[str, Value]
+    meter: Meter
+
+
+Step: TypeAlias = Callable[[Frame], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error that a macro's accumulator holds."""
+
+    error: EvaluationError
+
+
+@dataclass(slots=True)
+class Lazy:
+    """What `cel.bind` binds: evaluated when it is first asked for."""
+
+    step: Step
+    frame: Frame
+    known: Value | Failure | None = None
+    is_known: bool = False
+
+    def force(self) -> Value:
+        """Evaluate, once."""
+        if not self.is_known:
+            try:
+                self.known = self.step(self.frame)
+            except EvaluationError as error:
+                self.known = Failure(error)
+            self.is_known = True
+        return self.known
+
+
+class Growing(list[Value]):
+    """The list that `map` and `filter` build; nothing else can see it while it grows."""
+
+
+def compiled(node: Node) -> Step:  # noqa: PLR0911  one kind of node each
+    """Build the closure of a node."""
+    match node:
+        case Literal():
+            value: Value = node.value
+            if isinstance(value, Unsigned):
+                value = Uint(value.value)
+            return lambda _: value
+        case Name():
+            return _name(node.name)
+        case Select():
+            return _select(node)
+        case Call():
+            return _call(node)
+        case ListOf():
+            return _list(node)
+        case MapOf():
+            return _map(node)
+        case Fold():
+            return _fold(node)
+
+
+def _name(name: str) -> Step:
+    absolute = name.removeprefix(".")
+    variable, _, field = absolute.partition(".")
+    if absolute in TYPES and (name != absolute or field):
+        kind = TYPES[absolute]
+        return lambda _: kind
+    if field:
+        return _select(Select(0, Name(0, f".{variable}"), field))
+    if name != absolute:
+        name = GLOBAL
+
+    def look_up(frame: Frame) -> Value:
+        frame.meter.charge(1)
+        value = frame.variables.get(name, frame)
+        if isinstance(value, Lazy):
+            value = value.force()
+        if isinstance(value, Failure):
+            raise value.error
+        if value is frame:
+            return TYPES[name]
+        return value
+
+    return look_up
+
+
+def _select(node: Select) -> Step:
+    operand, key = compiled(node.operand), node.field
+
+    def select(frame: Frame) -> Value:
+        container = operand(frame)
+        frame.meter.charge(1)
+        if isinstance(container, Optional):
+            return _optional_item(container, key)
+        return item(container, key)
+
+    def is_there(frame: Frame) -> Value:
+        container = operand(frame)
+        if isinstance(container, Optional):
+            return isinstance(_optional_item(container, key), Optional) and (
+                _optional_item(container, key) is not NONE
+            )
+        return item_or_none(container, key) is not NONE
+
+    return is_there if node.is_presence_test else select
+
+
+def _optional_item(container: Value, key: Value) -> Optional:
+    if isinstance(container, Optional):
+        if not container.is_present:
+            return NONE
+        container = container.value
+    found = item_or_none(container, key)
+    return found if isinstance(found, Optional) else Optional(found[0])
+
+
+def _call(node: Call) -> Step:
+    special = SPECIAL.get(node.function)
+    if special is not None:
+        return special(*map(compiled, node.operands))
+    function = _added if node.function == "_+_" else FUNCTIONS[node.function]
+    return _plain(node.function, function, tuple(map(compiled, node.operands)))
+
+
+def _plain(name: str, function: Function, steps: tuple[Step, ...]) -> Step:
+    cost = run_costs.COSTS.get(name)
+
+    def call(frame: Frame) -> Value:
+        values = [step(frame) for step in steps]
+        try:
+            result = function(values)
+        except EvaluationError:
+            frame.meter.charge(1)
+            raise
+        frame.meter.charge(1 if cost is None else cost(values, result))
+        return result
+
+    return call
+
+
+def _added(values: Sequence[Value]) -> Value:
+    left, right = values
+    if isinstance(left, Growing) and isinstance(right, list):
+        left.extend(right)
+        return left
+    return add(left, right)
+
+
+def _and(left: Step, right: Step) -> Step:
+    return _logical(left, right, deciding=False)
+
+
+def _or(left: Step, right: Step) -> Step:
+    return _logical(left, right, deciding=True)
+
+
+def _logical(left: Step, right: Step, *, deciding: bool) -> Step:
+    def decide(frame: Frame) -> Value:
+        error = None
+        for side in (left, right):
+            try:
+                value = side(frame)
+            except EvaluationError as failed:
+                error = error or failed
+                continue
+            if value is deciding:
+                return deciding
+            if not isinstance(value, bool):
+                error = error or no_such_overload()
+        if error is not None:
+            raise error
+        return not deciding
+
+    return decide
+
+
+def _not(operand: Step) -> Step:
+    def turned(frame: Frame) -> Value:
+        value = operand(frame)
+        frame.meter.charge(1)
+        if not isinstance(value, bool):
+            raise no_such_overload()
+        return not value
+
+    return turned
+
+
+def _choice(condition: Step, yes: Step, no: Step) -> Step:
+    def choose(frame: Frame) -> Value:
+        value = condition(frame)
+        if not isinstance(value, bool):
+            raise no_such_overload()
+        return yes(frame) if value else no(frame)
+
+    return choose
+
+
+def _not_strictly_false(operand: Step) -> Step:
+    def goes_on(frame: Frame) -> Value:
+        try:
+            value = operand(frame)
+        except EvaluationError:
+            value = True
+        frame.meter.charge(1)
+        return value is not False
+
+    return goes_on
+
+
+def _optional_access(container: Step, key: Step) -> Step:
+    def access(frame: Frame) -> Value:
+        found = _optional_item(container(frame), key(frame))
+        frame.meter.charge(1)
+        return found
+
+    return access
+
+
+def _index(container: Step, key: Step) -> Step:
+    def look_up(frame: Frame) -> Value:
+        held, wanted = container(frame), key(frame)
+        frame.meter.charge(1)
+        return _optional_item(held, wanted) if isinstance(held, Optional) else item(held, wanted)
+
+    return look_up
+
+
+def _or_value(optional: Step, other: Step) -> Step:
+    def choose(frame: Frame) -> Value:
+        value = optional(frame)
+        if not isinstance(value, Optional):
+            raise no_such_overload("orValue", value)
+        return value.value if value.is_present else other(frame)
+
+    return choose
+
+
+def _or_optional(optional: Step, other: Step) -> Step:
+    def choose(frame: Frame) -> Value:
+        value = optional(frame)
+        if not isinstance(value, Optional):
+            raise no_such_overload("or", value)
+        return value if value.is_present else other(frame)
+
+    return choose
+
+
+SPECIAL: Final[dict[str, Callable[..., Step]]] = {  # type: ignore[explicit-any]  # by arity
+    "_&&_": _and,
+    "_||_": _or,
+    "!_": _not,
+    "_?_:_": _choice,
+    "@not_strictly_false": _not_strictly_false,
+    "_?._": _optional_access,
+    "_[?_]": _optional_access,
+    "_[_]": _index,
+    "orValue": _or_value,
+    "or": _or_optional,
+}
+"""Functions that do not just take values."""
+
+
+def _list(node: ListOf) -> Step:
+    steps = tuple(map(compiled, node.elements))
+    optional = frozenset(node.optional_indices)
+    if not optional and all(isinstance(each, Literal) for each in node.elements):
+        constant = [step(Frame({}, Meter(0))) for step in steps]
+        return lambda _: constant
+
+    def build(frame: Frame) -> Value:
+        values: list[Value] = []
+        for index, step in enumerate(steps):
+            value = step(frame)
+            if index in optional:
+                if not isinstance(value, Optional):
+                    raise no_such_overload()
+                if not value.is_present:
+                    continue
+                value = value.value
+            values.append(value)
+        frame.meter.charge(run_costs.LIST)
+        return values
+
+    return build
+
+
+def _map(node: MapOf) -> Step:
+    if node.message:
+        raise EvaluationError(f"messages such as {node.message} are not offered")
+    steps = tuple(
+        (
+            compiled(Literal(0, entry.key) if isinstance(entry.key, str) else entry.key),
+            compiled(entry.value),
+            entry.is_optional,
+        )
+        for entry in node.entries
+    )
+
+    def build(frame: Frame) -> Value:
+        values: dict[Hashable, Value] = {}
+        for key_step, step, is_optional in steps:
+            key, value = as_key(key_step(frame)), step(frame)
+            if is_optional:
+                if not isinstance(value, Optional):
+                    raise no_such_overload()
+                if not value.is_present:
+                    continue
+                value = value.value
+            if key in values:
+                raise EvaluationError(f"Failed with repeated key: {from_key(key)}")
+            values[key] = value
+        frame.meter.charge(run_costs.MAP)
+        return values
+
+    return build
+
+
+def _fold(node: Fold) -> Step:
+    is_bind = (
+        node.range == ListOf(node.range.number, ())
+        and isinstance(node.condition, Literal)
+        and node.condition.value is False
+        and node.accumulator != ACCUMULATOR
+    )
+    return _bind(node) if is_bind else _loop(node)
+
+
+def _bind(node: Fold) -> Step:
+    start, result, name = compiled(node.start), compiled(node.result), node.accumulator
+
+    def bind(frame: Frame) -> Value:
+        lazy = Lazy(start, frame)
+        return result(Frame(frame.variables | {name: lazy}, frame.meter))
+
+    return bind
+
+
+def _loop(node: Fold) -> Step:
+    values, start, condition, step, result = map(
+        compiled, (node.range, node.start, node.condition, node.step, node.result)
+    )
+    begins_empty = isinstance(node.start, ListOf) and not node.start.elements
+    keeps_going = isinstance(node.condition, Literal)
+
+    def loop(frame: Frame) -> Value:
+        held = values(frame)
+        if not isinstance(held, list | dict):
+            raise EvaluationError(f"got '{type_name(held)}', expected iterable type")
+        accumulated: Value | Failure = Growing() if begins_empty else start(frame)
+        inner = Frame(dict(frame.variables), frame.meter)
+        for key, value in _walk(held):
+            if node.second_variable:
+                inner.variables[node.variable] = key
+                inner.variables[node.second_variable] = value
+            else:
+                inner.variables[node.variable] = value if isinstance(held, list) else key
+            inner.variables[node.accumulator] = accumulated
+            if not keeps_going and condition(inner) is not True:
+                break
+            try:
+                accumulated = step(inner)
+            except EvaluationError as error:
+                accumulated = Failure(error)
+        outer = Frame(frame.variables | {node.accumulator: accumulated}, frame.meter)
+        return result(outer)
+
+    return loop
+
+
+def _walk(held: list[Value] | dict[Hashable, Value]) -> list[tuple[Value, Value]]:
+    if isinstance(held, list):
+        return list(enumerate(held))
+    return [(from_key(key), value) for key, value in held.items()]
