@@ -39,7 +39,9 @@ def _value_count(attribute: Fields) -> int:
 
 def _check_attribute(attribute: Fields, errors: FieldErrors) -> None:
     kinds = [kind for kind in (*SCALARS, *LISTS) if attribute.has(kind)]
-    if len(kinds) != 1:
+    # A list without entries is set, but it is no value.
+    is_empty = len(kinds) == 1 and kinds[0] in LISTS and not list(attribute.items(kinds[0]))
+    if len(kinds) != 1 or is_empty:
         errors.invalid(attribute.path, ", ".join(kinds), "exactly one value must be specified")
     if attribute.has("string"):
         _check_text(attribute.text("string"), errors, path=attribute.path_of("string"))

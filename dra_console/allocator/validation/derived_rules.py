@@ -41,24 +41,29 @@ class DerivedAttributes:
         """Check the derived attributes of a request or of an alternative, `request/subrequest`."""
         attributes = listed(wish, "derivedAttributes")
         path = wish.path_of("derivedAttributes")
-        if is_too_many(attributes, DERIVED_LIMIT, errors, path=path):
-            return
+        is_cut = is_too_many(attributes, DERIVED_LIMIT, errors, path=path)
         for attribute in attributes:
             name, where = attribute.text("name"), attribute.path_of("name")
-            if not name:
-                errors.required(where)
-            else:
-                check_fully_qualified_name(name, errors, path=where)
-                if not self._is_asked(name, reference=reference):
-                    detail = "must be named by a constraint that covers this request"
-                    errors.invalid(where, name, detail)
+            if name and not self._is_asked(name, reference=reference):
+                detail = "must be named by a constraint that covers this request"
+                errors.invalid(where, name, detail)
             expression = attribute.text("expression")
             if expression:
                 check_derivation(expression, errors, path=attribute.path_of("expression"))
-            else:
-                errors.required(attribute.path_of("expression"))
+            if not is_cut:
+                _check_fields(attribute, errors)
         check_unique([each.text("name") for each in attributes], errors, path=path)
 
     def _is_asked(self, name: str, *, reference: str) -> bool:
         covering = (EVERY_REQUEST, reference, reference.partition("/")[0])
         return any(name in self.asked.get(each, ()) for each in covering)
+
+
+def _check_fields(attribute: Fields, errors: FieldErrors) -> None:
+    name, path = attribute.text("name"), attribute.path_of("name")
+    if name:
+        check_fully_qualified_name(name, errors, path=path)
+    else:
+        errors.required(path)
+    if not attribute.text("expression"):
+        errors.required(attribute.path_of("expression"))

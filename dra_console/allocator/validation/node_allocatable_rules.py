@@ -5,7 +5,7 @@ from typing import Final
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.validation.field_errors import FieldErrors
 
-NODE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+NODE_RESOURCES: Final = ("cpu", "memory")
 HUGE_PAGES: Final = "hugepages-"
 
 

@@ -65,16 +65,14 @@ def validated(  # noqa: PLR0913  each stage needs one of them
     if version is not None and version not in versions:
         errors.not_supported("apiVersion", str(version), versions)
         return tuple(errors.found)
-    flat = is_flat(obj)
     check_shape(obj, shape, errors, hint=hint_for)
-    if not errors.found:
-        try:
-            before = None if stored is None else as_v1({"kind": kind, **stored})
-            lifted, _ = drop_disabled(
-                kind, as_v1({**obj, "kind": kind}), stored=before, rules=rules
-            )
-            check(Submission(lifted, before), errors)
-        except DecodeError as error:
-            errors.wrong_type(error.path, error.message)
+    if errors.found:
+        return tuple(errors.found)
+    try:
+        before = None if stored is None else as_v1({"kind": kind, **stored})
+        lifted, _ = drop_disabled(kind, as_v1({**obj, "kind": kind}), stored=before, rules=rules)
+        check(Submission(lifted, before), errors)
+    except DecodeError as error:
+        errors.wrong_type(error.path, error.message)
     found = tuple(dict.fromkeys(errors.found))
-    return in_flat_version(found, kind=kind) if flat else found
+    return in_flat_version(found, kind=kind) if is_flat(obj) else found
