@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.document import figures, renew
 from benchmarks.explaining import explanations
+from benchmarks.indexing import index_questions
 from benchmarks.machine import machine
 from benchmarks.measuring import measure
 from benchmarks.scenarios import Scale, scenarios
@@ -58,7 +59,7 @@ def measured(scale: Scale, only: str, upstream: Upstream | None, seconds: float)
     for scenario in scenarios(scale):
         if scenario.key.startswith(only):
             yield measure(scenario, upstream=upstream, seconds=seconds)
-    for question in (*explanations(scale), *selections(scale)):
+    for question in (*index_questions(scale), *explanations(scale), *selections(scale)):
         if question.key.startswith(only):
             yield question.measure(seconds)
 

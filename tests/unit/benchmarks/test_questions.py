@@ -8,6 +8,7 @@ from benchmarks.claims import RAREST_BOARD
 from benchmarks.document import BEGIN, END, renew
 from benchmarks.explaining import explanations
 from benchmarks.fleets import gpu_fleet
+from benchmarks.indexing import index_megabytes, index_questions
 from benchmarks.questions import Question
 from benchmarks.scenarios import Scale
 from benchmarks.selecting import matching, selections
@@ -16,7 +17,7 @@ from benchmarks.targets import AtMost, Column
 from dra_console.allocator.world.index import index_of
 
 TINY = Scale(small_nodes=4, sharing_nodes=4, large_nodes=4, stream=2)
-QUESTIONS = [*explanations(TINY), *selections(TINY)]
+QUESTIONS = [*index_questions(TINY), *explanations(TINY), *selections(TINY)]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)
@@ -28,7 +29,7 @@ def test_every_question_is_answered_and_timed(question: Question) -> None:
 
 
 def test_an_explanation_is_weighed_as_json() -> None:
-    row = QUESTIONS[0].measure(0)
+    row = next(explanations(TINY)).measure(0)
 
     (weight,) = (target for target in row.targets if isinstance(target, AtMost))
     assert 0 < weight.measured < weight.limit
@@ -38,6 +39,12 @@ def test_the_expression_on_the_board_selects_the_rarest_one() -> None:
     world = gpu_fleet("ten racks", nodes=10, gpus=8)
 
     assert matching(index_of(world.snapshot), RAREST_BOARD) == 8
+
+
+def test_the_index_is_weighed_without_its_snapshot() -> None:
+    world = gpu_fleet("ten racks", nodes=10, gpus=8)
+
+    assert 0 < index_megabytes(world.snapshot) < 10
 
 
 def test_a_run_renews_the_figures_of_the_document_and_nothing_else(tmp_path: Path) -> None:
