@@ -39,7 +39,7 @@ def check_claim_spec(spec: Fields, errors: FieldErrors, *, rules: Rules) -> None
     requests = listed(devices, "requests")
     if not is_too_many(requests, LIST_LIMIT, errors, path=devices.path_of("requests")):
         for request in requests:
-            _check_request(request, errors, derived=derived)
+            _check_request(request, errors, derived=derived, rules=rules)
         _check_unique_names(requests, errors, path=devices.path_of("requests"))
     known = RequestNames.of(devices)
     constraints = listed(devices, "constraints")
@@ -52,15 +52,17 @@ def check_claim_spec(spec: Fields, errors: FieldErrors, *, rules: Rules) -> None
             check_config(entry, errors, known=known)
 
 
-def _check_request(request: Fields, errors: FieldErrors, *, derived: DerivedAttributes) -> None:
+def _check_request(
+    request: Fields, errors: FieldErrors, *, derived: DerivedAttributes, rules: Rules
+) -> None:
     name = request.text("name")
     check_format(name, names.dns_label, errors, path=request.path_of("name"))
     exactly, alternatives = request.child("exactly"), listed(request, "firstAvailable")
     if exactly is not None and alternatives:
         errors.invalid(request.path, name, ONE_OF)
     elif exactly is not None:
-        _check_wish(exactly, errors)
-        derived.check(exactly, errors, reference=name)
+        _check_wish(exactly, errors, rules=rules)
+        derived.check(exactly, errors, reference=name, rules=rules)
     elif not alternatives:
         errors.required(request.path, ONE_OF)
     else:
@@ -70,8 +72,8 @@ def _check_request(request: Fields, errors: FieldErrors, *, derived: DerivedAttr
         for alternative in alternatives:
             own_name = alternative.text("name")
             check_format(own_name, names.dns_label, errors, path=alternative.path_of("name"))
-            _check_wish(alternative, errors)
-            derived.check(alternative, errors, reference=f"{name}/{own_name}")
+            _check_wish(alternative, errors, rules=rules)
+            derived.check(alternative, errors, reference=f"{name}/{own_name}", rules=rules)
         _check_unique_names(alternatives, errors, path=path)
 
 
@@ -79,10 +81,10 @@ def _check_unique_names(named: tuple[Fields, ...], errors: FieldErrors, *, path:
     check_unique([each.text("name") for each in named], errors, path=path)
 
 
-def _check_wish(wish: Fields, errors: FieldErrors) -> None:
+def _check_wish(wish: Fields, errors: FieldErrors, *, rules: Rules) -> None:
     class_name, path = wish.text("deviceClassName"), wish.path_of("deviceClassName")
     check_required(class_name, names.dns_subdomain, errors, path=path)
-    check_selectors(wish, errors)
+    check_selectors(wish, errors, rules=rules)
     mode = wish.text("allocationMode") or EXACT_COUNT
     count = wish.integer("count") or 0
     if mode == EXACT_COUNT:

@@ -4,6 +4,7 @@ from typing import Final
 
 from dra_console.allocator import names
 from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.rules import Rules
 from dra_console.allocator.validation.claim_shapes import CLASS_CONFIG, SELECTORS
 from dra_console.allocator.validation.config_rules import check_config
 from dra_console.allocator.validation.equality import is_equal
@@ -21,7 +22,9 @@ from dra_console.allocator.validation.taint_rules import check_taint
 CONFIG_LIMIT: Final = 32
 
 
-def check_class_spec(spec: Fields, errors: FieldErrors, *, stored: Fields | None) -> None:
+def check_class_spec(
+    spec: Fields, errors: FieldErrors, *, stored: Fields | None, rules: Rules
+) -> None:
     """Check the spec of a class.
 
     Selectors that are stored so, in the same order, are not compiled again; stored
@@ -31,7 +34,7 @@ def check_class_spec(spec: Fields, errors: FieldErrors, *, stored: Fields | None
     is_stored = stored is not None and is_equal(
         spec.raw.get("selectors"), before.get("selectors"), SELECTORS
     )
-    check_selectors(spec, errors, is_stored=is_stored)
+    check_selectors(spec, errors, is_stored=is_stored, rules=rules)
     configs = listed(spec, "config")
     is_stored = stored is not None and is_equal(
         spec.raw.get("config"), before.get("config"), CLASS_CONFIG

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.rules import Rules
 from dra_console.allocator.validation.field_errors import FieldErrors
 from dra_console.allocator.validation.formats import (
     check_fully_qualified_name,
@@ -37,7 +38,7 @@ class DerivedAttributes:
                     asked.setdefault(reference, set()).add(attribute)
         return cls({reference: frozenset(names) for reference, names in asked.items()})
 
-    def check(self, wish: Fields, errors: FieldErrors, *, reference: str) -> None:
+    def check(self, wish: Fields, errors: FieldErrors, *, reference: str, rules: Rules) -> None:
         """Check the derived attributes of a request or of an alternative, `request/subrequest`."""
         attributes = listed(wish, "derivedAttributes")
         path = wish.path_of("derivedAttributes")
@@ -49,7 +50,8 @@ class DerivedAttributes:
                 errors.invalid(where, name, detail)
             expression = attribute.text("expression")
             if expression:
-                check_derivation(expression, errors, path=attribute.path_of("expression"))
+                where = attribute.path_of("expression")
+                check_derivation(expression, errors, path=where, rules=rules)
             if not is_cut:
                 _check_fields(attribute, errors)
         check_unique([each.text("name") for each in attributes], errors, path=path)

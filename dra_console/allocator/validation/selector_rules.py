@@ -2,19 +2,23 @@
 
 from typing import Final
 
+from dra_console.allocator.cel.checking import Dialect
 from dra_console.allocator.cel.selectors import (
     EXPRESSION_LIMIT_BYTES,
     CompileFault,
     default_engine,
 )
 from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.rules import Rules
 from dra_console.allocator.validation.field_errors import FieldErrors
 from dra_console.allocator.validation.formats import is_too_many, listed
 
 SELECTORS_LIMIT: Final = 32
 
 
-def check_selectors(owner: Fields, errors: FieldErrors, *, is_stored: bool = False) -> None:
+def check_selectors(
+    owner: Fields, errors: FieldErrors, *, is_stored: bool = False, rules: Rules
+) -> None:
     """Check and compile the selectors of a request or class.
 
     Those that are stored as they stand are not compiled again: a limit may have become tighter
@@ -29,24 +33,24 @@ def check_selectors(owner: Fields, errors: FieldErrors, *, is_stored: bool = Fal
             errors.required(selector.path_of("cel"))
         elif not is_stored:
             expression = cel.text("expression")
-            check_expression(expression, errors, path=cel.path_of("expression"))
+            check_expression(expression, errors, path=cel.path_of("expression"), rules=rules)
 
 
-def check_expression(expression: str, errors: FieldErrors, *, path: str) -> None:
+def check_expression(expression: str, errors: FieldErrors, *, path: str, rules: Rules) -> None:
     """Compile one selector; the message has line and column of what is wrong."""
     if len(expression.encode()) > EXPRESSION_LIMIT_BYTES:
         errors.too_long(path, EXPRESSION_LIMIT_BYTES)
         return
-    compiled = default_engine().compile(expression)
+    compiled = default_engine().compile(expression, Dialect.of_new(rules.features))
     if isinstance(compiled, CompileFault):
         errors.invalid(path, expression, str(compiled))
 
 
-def check_derivation(expression: str, errors: FieldErrors, *, path: str) -> None:
+def check_derivation(expression: str, errors: FieldErrors, *, path: str, rules: Rules) -> None:
     """Compile the expression of a derived attribute, whose result need not be a truth value."""
     if len(expression.encode()) > EXPRESSION_LIMIT_BYTES:
         errors.too_long(path, EXPRESSION_LIMIT_BYTES)
         return
-    compiled = default_engine().compile(expression)
+    compiled = default_engine().compile(expression, Dialect.of_new(rules.features))
     if isinstance(compiled, CompileFault) and compiled.line is not None:
         errors.invalid(path, expression, str(compiled))

@@ -182,7 +182,7 @@ def validate_class(
 
     def check(submission: Submission, errors: FieldErrors) -> None:
         check_metadata(submission.whole, errors, is_namespaced=False)
-        check_class_spec(submission.spec, errors, stored=submission.stored_spec)
+        check_class_spec(submission.spec, errors, stored=submission.stored_spec, rules=rules)
 
     return validated(obj, check, kind="DeviceClass", shape=CLASS, stored=stored, rules=rules)
 
