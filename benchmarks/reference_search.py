@@ -124,10 +124,7 @@ class NodeSearch:
         known = self._selectable.get((request, found.id))
         if known is None:
             facts = facts_of(found.device, driver=found.id.driver)
-            known = all(
-                program._outcome(facts) is True  # noqa: SLF001 - leaves the cache of answers aside
-                for program in wanted.programs
-            )
+            known = all(program.evaluate_anew(facts) is True for program in wanted.programs)
             self._selectable[request, found.id] = known
         return known
 

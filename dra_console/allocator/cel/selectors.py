@@ -61,13 +61,14 @@ class Program:
         key = projection(facts, self.reads)
         outcome = self._outcomes.get(key)
         if outcome is None:
-            outcome = self._outcome(facts)
+            outcome = self.evaluate_anew(facts)
             if len(self._outcomes) >= OUTCOME_LIMIT:
                 self._outcomes.clear()
             self._outcomes[key] = outcome
         return outcome
 
-    def _outcome(self, facts: DeviceFacts) -> bool | EvaluationFault:
+    def evaluate_anew(self, facts: DeviceFacts) -> bool | EvaluationFault:
+        """Tell whether the device matches, without the answers given before."""
         self.evaluations += 1
         if facts.fault is not None:
             return EvaluationFault(facts.fault)
