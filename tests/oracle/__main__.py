@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from random import SystemRandom
 
@@ -63,11 +64,13 @@ def _summarise(report: Report, *, seconds: float) -> None:
     )
     _print(f"{report.series}: {report.scenarios} scenarios of seed {report.seed}, {seconds:.0f} s")
     _print(f"  upstream: {shares}")
-    _print(
-        f"  out of budget: ours {report.out_of_budget['ours']}, "
-        f"upstream's {report.out_of_budget['upstream']}"
-    )
+    _print(f"  errors: {_listed(report.errors)}")
+    _print(f"  out of budget: {_listed(report.out_of_budget)}")
     _print(f"  unexplained differences: {len(report.differences)}")
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in counts.most_common())
 
 
 def _tabulate(reports: Sequence[Report]) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dra_console.allocator.api_json import JsonObject
 from dra_console.allocator.command.scenario import answer_to
-from tests.oracle.comparison import differences
+from tests.oracle.comparison import BUDGET, differences
 from tests.oracle.coverage import features_met
 from tests.oracle.generator.scenario import scenario
 from tests.oracle.go import Oracle
@@ -18,6 +18,20 @@ from tests.oracle.shrinking import shrunk
 
 AT_ONCE: Final = 500
 """Scenarios made at a time; the oracle works on them while we do."""
+
+KINDS_OF_ERRORS: Final = (
+    "CEL compile error",
+    "CEL runtime error",
+    "compile derived attribute",
+    "evaluate derived attribute",
+    "could not retrieve device class",
+    "exceeds the claim limit",
+    "claim constraint would not be satisfied",
+    "is currently being updated",
+    "is currently invalid",
+    "cannot be represented",
+    "feature is disabled",
+)
 
 OWN_WORDS: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\S*\d\S*")
 """What two differences of the same kind may say differently: names, values, positions."""
@@ -47,7 +61,10 @@ class Report:
     """Upstream's outcomes."""
 
     out_of_budget: Counter[str] = field(default_factory=Counter)
-    """Who ran out of budget, where the other may have an answer."""
+    """Who ran out of budget: nobody, both, or one where the other has an answer."""
+
+    errors: Counter[str] = field(default_factory=Counter)
+    """Upstream's errors by kind."""
 
     features: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
@@ -64,8 +81,9 @@ def compare(oracle: Oracle, series: str, seed: int, count: int) -> Report:
     for made, ours, upstreams in _answered(oracle, series, seed, count):
         report.outcomes[str(upstreams["outcome"])] += 1
         report.features.update(features_met(made, upstreams))
-        for who, answer in (("ours", ours), ("upstream", upstreams)):
-            report.out_of_budget[who] += answer["outcome"] == "budget"
+        report.out_of_budget[_out_of_budget(ours, upstreams)] += 1
+        if upstreams["outcome"] == "error":
+            report.errors[_kind_of_error(str(upstreams["error"]))] += 1
         if parts := differences(ours, upstreams):
             report.differences.append(Difference(made, parts))
     return report
@@ -86,6 +104,22 @@ def shrink(oracle: Oracle, difference: Difference) -> Difference:
         return found is not None and found.kind == difference.kind
 
     return difference_in(oracle, shrunk(difference.scenario, is_alike)) or difference
+
+
+def _out_of_budget(ours: JsonObject, upstreams: JsonObject) -> str:
+    match ours["outcome"] == BUDGET, upstreams["outcome"] == BUDGET:
+        case True, True:
+            return "both"
+        case True, False:
+            return "ours alone"
+        case False, True:
+            return "upstream alone"
+        case _:
+            return "nobody"
+
+
+def _kind_of_error(message: str) -> str:
+    return next((kind for kind in KINDS_OF_ERRORS if kind in message), "others")
 
 
 def _answered(

@@ -4,7 +4,8 @@ A comparison of thousands of scenarios shows nothing about a feature that none o
 reaches, so each run counts them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dra_console.allocator.api_json import Json, JsonObject, object_of, objects_of
@@ -58,7 +59,20 @@ IN_RESULT: Final[Mapping[str, Test]] = {
     "allocated: tolerations": _having("tolerations"),
     "allocated: skipped operations": _having("skipNodeOperations"),
 }
-FEATURES: Final = (*IN_SCENARIO, "several claims", "several pools", *IN_RESULT, "allocated: config")
+OF_POOLS: Final = (
+    "several pools",
+    "pools of several slices",
+    "several generations",
+    "incomplete pools",
+    "surplus slices",
+)
+FEATURES: Final = (
+    *IN_SCENARIO,
+    "several claims",
+    *OF_POOLS,
+    *IN_RESULT,
+    "allocated: config",
+)
 
 
 def features_met(scenario: JsonObject, answer: JsonObject) -> set[str]:
@@ -74,11 +88,32 @@ def features_met(scenario: JsonObject, answer: JsonObject) -> set[str]:
         results = objects_of(devices.get("results"))
         met |= {feature for feature, test in IN_RESULT.items() if any(map(test, results))}
         met |= {"allocated: config"} if devices.get("config") else set()
+    met |= _pools_met([fields for kind, fields in parts if kind == "slice"])
     if sum(kind == "claim" for kind, _ in parts) > 1:
         met.add("several claims")
-    if len({str(fields["pool"]) for kind, fields in parts if kind == "slice"}) > 1:
-        met.add("several pools")
     return met
+
+
+def _pools_met(slices: Sequence[JsonObject]) -> set[str]:
+    counts: Counter[tuple[str, str, int]] = Counter()
+    announced: dict[tuple[str, str, int], int] = {}
+    for spec in slices:
+        pool = object_of(spec["pool"])
+        key = (str(spec["driver"]), str(pool["name"]), int(str(pool["generation"])))
+        counts[key] += 1
+        announced[key] = int(str(pool["resourceSliceCount"]))
+    identities = {key[:2] for key in counts}
+    return {
+        name
+        for name, is_met in (
+            ("several pools", len(identities) > 1),
+            ("pools of several slices", max(announced.values(), default=0) > 1),
+            ("several generations", len(identities) < len(counts)),
+            ("incomplete pools", any(counts[key] < count for key, count in announced.items())),
+            ("surplus slices", any(counts[key] > count for key, count in announced.items())),
+        )
+        if is_met
+    }
 
 
 def _parts(scenario: JsonObject) -> Iterator[tuple[str, JsonObject]]:

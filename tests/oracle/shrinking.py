@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from dra_console.allocator.api_json import Json, JsonObject, objects_of
+from dra_console.allocator.api_json import Json, JsonObject, object_of, objects_of
 from dra_console.allocator.validation.validate import (
     validate_claim,
     validate_class,
@@ -54,15 +54,22 @@ def problems(scenario: JsonObject) -> list[str]:
 
 
 def _pass_over(scenario: JsonObject, still_differs: Callable[[JsonObject], bool]) -> JsonObject:
-    paths = list(_removable(scenario, ()))
     allowed = set(problems(scenario))
+
+    def shows_it(candidate: JsonObject) -> bool:
+        return allowed.issuperset(problems(candidate)) and still_differs(candidate)
+
+    for candidate in _with_smaller_pools(scenario):
+        if shows_it(candidate):
+            return candidate
+    paths = list(_removable(scenario, ()))
     size = max(1, len(paths) // 2)
     while paths:
         start = 0
         while start < len(paths):
             chosen = paths[start : start + size]
             candidate = _without(scenario, chosen)
-            if allowed.issuperset(problems(candidate)) and still_differs(candidate):
+            if shows_it(candidate):
                 # The paths that are left point into another object now.
                 return candidate
             start += size
@@ -70,6 +77,24 @@ def _pass_over(scenario: JsonObject, still_differs: Callable[[JsonObject], bool]
             break
         size //= 2
     return scenario
+
+
+def _with_smaller_pools(scenario: JsonObject) -> Iterator[JsonObject]:
+    """Leave out a slice, and count one slice less in what is left of its pool."""
+    for number, gone in enumerate(objects_of(scenario["objects"])):
+        if gone["kind"] != "ResourceSlice":
+            continue
+        smaller = _without(scenario, [("objects", number)])
+        for each in objects_of(smaller["objects"]):
+            if each["kind"] == "ResourceSlice" and _pool(each) == _pool(gone):
+                _pool(each)["resourceSliceCount"] = max(
+                    1, int(str(_pool(gone)["resourceSliceCount"])) - 1
+                )
+        yield smaller
+
+
+def _pool(resource_slice: JsonObject) -> JsonObject:
+    return object_of(object_of(resource_slice["spec"])["pool"])
 
 
 def _removable(value: Json, path: Path) -> Iterator[Path]:

@@ -56,9 +56,8 @@ def claims(chance: Chance, mood: Mood) -> list[JsonObject]:
 
 def claim(chance: Chance, mood: Mood, name: str) -> JsonObject:
     """Draw one claim without allocation."""
-    requests: list[Json] = [
-        _request(chance, mood, f"r{number}") for number in range(chance.pick((1, 1, 1, 1, 2, 2, 3)))
-    ]
+    count = 0 if chance.maybe(0.02) else chance.pick((1, 1, 1, 1, 2, 2, 3))
+    requests: list[Json] = [_request(chance, mood, f"r{number}") for number in range(count)]
     devices: JsonObject = {"requests": requests}
     if mood.has(Ingredient.CONSTRAINTS) and chance.maybe(0.8):
         devices["constraints"] = constraints(chance, mood, objects_of(requests))
@@ -121,7 +120,11 @@ def _ask(chance: Chance, mood: Mood) -> JsonObject:
 def _mode(chance: Chance, mood: Mood) -> JsonObject:
     if mood.has(Ingredient.ALL) and chance.maybe(0.35):
         return {"allocationMode": "All"}
-    counts = (16, 20, 31, 32, 33, 500) if mood.has(Ingredient.WIDE) else (1, 1, 1, 1, 1, 1, 2, 2, 3)
+    counts = (
+        (5, 8, 16, 20, 31, 32, 33, 500)
+        if mood.has(Ingredient.WIDE)
+        else (1, 1, 1, 1, 1, 1, 2, 2, 3)
+    )
     count = chance.pick(counts)
     written: JsonObject = {} if count == 1 and chance.maybe(0.4) else {"count": count}
     return written | ({"allocationMode": "ExactCount"} if chance.maybe(0.5) else {})

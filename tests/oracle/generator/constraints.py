@@ -19,9 +19,11 @@ ATTRIBUTES: Final = (
     "b.io/index",
     "a.io/driverVersion",
     "a.io/fast",
+    "a.io/slot",
+    "b.io/slot",
     "a.io/absent",
 )
-LIST_ATTRIBUTES: Final = ("a.io/links", "b.io/links", "a.io/links")
+LIST_ATTRIBUTES: Final = ("a.io/links", "b.io/links", "std.io/lanes")
 DERIVED_NAMES: Final = ("derived/group", "derived/other", "a.io/model")
 
 EXPRESSIONS: Final = (

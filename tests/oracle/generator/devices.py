@@ -70,8 +70,11 @@ def _attributes(chance: Chance, mood: Mood, driver: str) -> JsonObject:
         chance.pick(("numa", "numa", f"{driver}/numa")): {"int": chance.between(0, 1)},
         "std.io/board": _board(chance, driver),
     }
+    # Selectors never read this one: of two names for it CEL sees either, by chance.
+    for name in chance.pick((("slot",), (f"{driver}/slot",), ("slot", f"{driver}/slot"))):
+        attributes[name] = {"int": chance.between(0, 1)}
     if mood.has(Ingredient.LISTS):
-        attributes["links"] = _links(chance)
+        attributes |= {"links": _links(chance), "std.io/lanes": _lanes(chance)}
     if not mood.has(Ingredient.MISSING):
         return attributes
     return {name: value for name, value in attributes.items() if not chance.maybe(0.25)}
@@ -91,6 +94,18 @@ def _links(chance: Chance) -> JsonObject:
     return {"strings": links}
 
 
+def _lanes(chance: Chance) -> JsonObject:
+    """Draw lists of the other types; constraints compare only what has the same type."""
+    options: JsonObject = {
+        "ints": [*chance.some((0, 1, 2), least=1)],
+        "bools": [*chance.some((True, False), least=1)],
+        "versions": [*chance.some(("1.0.0", "1.1.0", "1.1.0+b"), least=1)],
+        "int": chance.between(0, 2),
+    }
+    kind = chance.pick(("ints", "ints", "ints", "int", "bools", "versions"))
+    return {kind: options[kind]}
+
+
 def _consumption(chance: Chance, mood: Mood, counter_sets: Sequence[JsonObject]) -> list[Json]:
     consumed: list[Json] = []
     for counter_set in chance.some(counter_sets, least=1, most=2 if chance.maybe(0.3) else 1):
@@ -99,7 +114,7 @@ def _consumption(chance: Chance, mood: Mood, counter_sets: Sequence[JsonObject])
         entry: JsonObject = {
             "counterSet": counter_set["name"],
             "counters": {
-                name: {"value": str(chance.pick((0, 1, 1, 2, 2, 3, 4)))}
+                name: {"value": chance.pick(("0", "1", "1", "2", "2", "3", "4", "500m"))}
                 for name in chance.some(tuple(counters), least=1)
             },
         }

@@ -12,6 +12,10 @@ from tests.oracle.generator.nodes import slice_reach
 
 POOL_NAMES: Final = ("p0", "p1", "rack/p2")
 COUNTERS: Final = ("memory", "slots")
+FEW: Final = (0, 1, 2, 3, 3, 4, 5, 6)
+MANY: Final = (5, 12, 20, 40)
+"""Devices of a slice."""
+
 CHANGES: Final = (
     "incomplete",
     "surplus",
@@ -63,14 +67,14 @@ def pool(chance: Chance, mood: Mood, plan: Plan) -> list[JsonObject]:
             if part:
                 sets: list[Json] = [*part]
                 specs.append(_slice_reach(chance, plan) | {"sharedCounters": sets})
-    names = iter(chance.shuffled([f"dev-{number}" for number in range(24)]))
+    names = iter(chance.shuffled([f"dev-{number}" for number in range(160)]))
     for _ in range(device_slices):
         spec = _slice_reach(chance, plan)
         is_per_device = "perDeviceNodeSelection" in spec
         home = Home(plan.driver, counter_sets, plan.nodes if is_per_device else ())
         devices: list[Json] = [
             device(chance, mood, home, next(names))
-            for _ in range(chance.pick((0, 1, 2, 3, 3, 4, 5, 6)))
+            for _ in range(chance.pick(MANY if mood.has(Ingredient.WIDE) else FEW))
         ]
         if mood.has(Ingredient.SKIPS) and chance.maybe(0.4):
             operations: list[Json] = [*chance.pick(OPERATIONS)]
