@@ -13,6 +13,7 @@ from typing import TextIO
 import yaml
 
 from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.command.blame import blamed
 from dra_console.allocator.command.inquiries import Inquiry
 from dra_console.allocator.command.report import printable
 from dra_console.allocator.command.statuses import ExitStatus, worst
@@ -33,7 +34,8 @@ def allocate_task(task: Task, output: TextIO, errors: TextIO, *, as_json: bool) 
         answer = allocator.answer(inquiry)
         statuses.append(answer.status)
         if answer.problem:
-            print(printable(f"dra-explain: {inquiry.title}: {answer.problem}"), file=errors)
+            where = "" if answer.status is ExitStatus.BROKEN_INPUT else f"{inquiry.title}: "
+            print(printable(f"dra-explain: {where}{answer.problem}"), file=errors)
         objects = [_object(claim) for claim in answer.claims]
         written.extend(objects)
         if objects and not as_json:
@@ -71,6 +73,8 @@ class _Allocator:
     """Claims that got devices here, by key."""
 
     def answer(self, inquiry: Inquiry) -> _Answer:
+        if inquiry.refused:
+            return _Answer(ExitStatus.BROKEN_INPUT, " ".join(inquiry.refused))
         if inquiry.missing:
             return _Answer(ExitStatus.DOES_NOT_FIT, " ".join(inquiry.missing))
         claims = [self.allocated.get(claim.key, claim) for claim in inquiry.claims]
@@ -82,8 +86,9 @@ class _Allocator:
             case Allocated(results):
                 node_name = found.node.name if found.node else ""
                 return self._keep(pending, results, node_name)
-            case BrokenInput():
-                status = ExitStatus.BROKEN_INPUT
+            case BrokenInput() as broken:
+                line = blamed(self.task.dump, broken, claims=pending)
+                return _Answer(ExitStatus.BROKEN_INPUT, line)
             case BudgetExhausted():
                 status = ExitStatus.BUDGET
             case _:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TextIO
 
 from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.command.blame import blamed
 from dra_console.allocator.command.holdings import Holdings
 from dra_console.allocator.command.inquiries import Inquiry, folded
 from dra_console.allocator.command.report import printable, report, wrapped
@@ -33,15 +34,19 @@ STATUS_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An inquiry and its answer; `explanation` is `None` where no claim is there at all."""
+    """An inquiry and its answer; `explanation` is `None` without a claim, or a sound one."""
 
     inquiry: Inquiry
     explanation: Explanation | None
 
     @property
     def status(self) -> ExitStatus:
-        own = [OF_OUTCOME[self.explanation.outcome]] if self.explanation else []
-        return worst([*own, *([ExitStatus.DOES_NOT_FIT] if self.inquiry.missing else [])])
+        statuses = [OF_OUTCOME[self.explanation.outcome]] if self.explanation else []
+        if self.inquiry.missing:
+            statuses.append(ExitStatus.DOES_NOT_FIT)
+        if self.inquiry.refused:
+            statuses.append(ExitStatus.BROKEN_INPUT)
+        return worst(statuses)
 
     def to_json(self) -> JsonObject:
         inquiry = self.inquiry
@@ -50,6 +55,7 @@ class Explained:
             "claims": [claim.key for claim in inquiry.claims],
             "podsAlike": inquiry.alike,
             "missing": [*inquiry.missing],
+            "refused": [*inquiry.refused],
             "notes": [*inquiry.notes],
             "explanation": self.explanation.to_json() if self.explanation else None,
         }
@@ -85,7 +91,7 @@ def _explained(task: Task) -> Iterator[Explained]:
     for inquiry in folded(task.inquiries):
         explanation = (
             explain(task.snapshot, inquiry.claims, node_names=node_names, rules=task.rules)
-            if inquiry.claims
+            if inquiry.claims and not inquiry.refused
             else None
         )
         yield Explained(inquiry, explanation)
@@ -93,6 +99,7 @@ def _explained(task: Task) -> Iterator[Explained]:
 
 def _broken(task: Task, explained: Explained) -> Iterator[str]:
     """Say where in the dump the fault is, as far as the search names a field of a claim."""
+    yield from (f"dra-explain: {each}" for each in explained.inquiry.refused)
     explanation = explained.explanation
     if explanation is None or explanation.outcome is not ExplainedOutcome.BROKEN:
         return
@@ -100,12 +107,10 @@ def _broken(task: Task, explained: Explained) -> Iterator[str]:
     outcome = first_fit(
         index_of(task.snapshot, rules=task.rules), pending, nodes=task.nodes
     ).outcome
-    broken = outcome if isinstance(outcome, BrokenInput) else BrokenInput(explanation.headline)
-    blamed = [claim for claim in pending if f"claim {claim.key}" in broken.message] or pending
-    for claim in blamed[:1]:
-        place = task.dump.place_of("ResourceClaim", claim.namespace, claim.name)
-        path = f"{broken.field}: " if broken.field else ""
-        yield f"dra-explain: {place}: ResourceClaim {claim.key}: {path}{broken.message}"
+    if isinstance(outcome, BrokenInput):
+        yield f"dra-explain: {blamed(task.dump, outcome, claims=pending)}"
+    else:
+        yield f"dra-explain: {explained.inquiry.title}: {explanation.headline}"
 
 
 def _summary(task: Task, explained: list[Explained]) -> Iterator[str]:

@@ -29,8 +29,14 @@ class Inquiry:
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     pod: Pod | None = None
+    templates: tuple[str, ...] = ()
+    """Those that stand in for claims which are not there yet, as `namespace/name`."""
+
+    refused: tuple[str, ...] = ()
+    """Why the API server would not take what is asked for: place, object, field and reason."""
+
     alike: int = 0
-    """Other pods that ask for the same."""
+    """Others that ask for the same."""
 
     @property
     def is_waiting(self) -> bool:
@@ -97,7 +103,8 @@ class Inquirer:
         if template is None:
             raise UnknownNameError(_unknown("template", name, self.templates))
         claim = _stamped(template, name=template.name)
-        return Inquiry(f"A claim from template {claim.key}", (claim,))
+        title = f"A claim from template {claim.key}"
+        return Inquiry(title, (claim,), templates=(claim.key,))
 
     def _about_users(self, claim: ResourceClaim) -> list[Inquiry]:
         return [
@@ -139,7 +146,18 @@ class Inquirer:
             )
         names = ", ".join(claims) or "none yet"
         title = f"Pod {pod.key}, {'claim' if len(claims) <= 1 else 'claims'} {names}"
-        return Inquiry(title, tuple(claims.values()), tuple(notes), tuple(missing), pod)
+        return Inquiry(
+            title,
+            tuple(claims.values()),
+            notes=tuple(notes),
+            missing=tuple(missing),
+            pod=pod,
+            templates=tuple(
+                f"{pod.namespace}/{entry.template_name}"
+                for entry in pod.claims
+                if entry.claim_name is None and entry.template_name is not None
+            ),
+        )
 
     def _claim_of(self, pod: Pod, entry: PodClaim) -> tuple[ResourceClaim | None, str]:
         """Find or make up the claim of an entry, and say what is missing."""
@@ -177,7 +195,7 @@ def folded(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
         asked = tuple((claim.spec, claim.allocation) for claim in inquiry.claims)
         is_bound = bool(inquiry.pod and inquiry.pod.node_name)
         is_of_pod = inquiry.pod is not None
-        kind = (asked, inquiry.missing, is_of_pod, is_bound)
+        kind = (asked, inquiry.missing, inquiry.refused, is_of_pod, is_bound)
         groups.setdefault(kind, []).append(inquiry)
     return [replace(group[0], alike=len(group) - 1) for group in groups.values()]
 

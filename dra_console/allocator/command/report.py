@@ -24,6 +24,10 @@ OUTCOME_WORDS: Final = {
     ExplainedOutcome.BROKEN: "BROKEN",
     ExplainedOutcome.BUDGET: "NO ANSWER",
 }
+NOT_FOR_DEVICES: Final = (
+    "So it does not wait for devices. Look at the pod's events: the node may be short of CPU or "
+    "memory or have taints, or kube-scheduler has not come to it yet."
+)
 NODE_GROUPS_SHOWN: Final = 12
 DEVICE_GROUPS_SHOWN: Final = 4
 """For each verdict."""
@@ -42,8 +46,10 @@ def printable(text: str) -> str:
 def report(
     inquiry: Inquiry, explanation: Explanation | None, holdings: Holdings, *, width: int
 ) -> Iterator[str]:
-    """Write one explanation, line by line; without one, the pod has no claim at all."""
+    """Write one explanation, line by line; without one, it has no claim that could be."""
     yield from wrapped(_title(inquiry), width)
+    for refused in inquiry.refused:
+        yield from wrapped(f"BROKEN: {refused}", width, indent=2)
     for missing in inquiry.missing:
         yield from wrapped(f"DOES NOT FIT: {missing}", width, indent=2)
     if explanation is not None:
@@ -52,6 +58,8 @@ def report(
         yield from wrapped(explanation.detail, width, indent=2)
     for note in inquiry.notes:
         yield from wrapped(note, width, indent=2)
+    if _waits_though_it_fits(inquiry, explanation):
+        yield from wrapped(NOT_FOR_DEVICES, width, indent=2)
     for claim in inquiry.claims:
         lines = (wrapped(line, width, indent=4) for line in holdings.lines(claim))
         yield from _section(f"Claim {claim.key} has", chain.from_iterable(lines))
@@ -59,6 +67,11 @@ def report(
         yield from _section("Nodes", _nodes(explanation, width))
         yield from _section("Devices", _devices(explanation, width))
         yield from _section("What would help (each was tried)", _help(explanation, width))
+
+
+def _waits_though_it_fits(inquiry: Inquiry, explanation: Explanation | None) -> bool:
+    fits = explanation is not None and explanation.outcome is ExplainedOutcome.FITS
+    return fits and inquiry.is_waiting and inquiry.pod is not None and not inquiry.notes
 
 
 def _state(explanation: Explanation) -> str:
@@ -70,8 +83,8 @@ def _state(explanation: Explanation) -> str:
 def _title(inquiry: Inquiry) -> str:
     if not inquiry.alike:
         return inquiry.title
-    others = "1 other pod asks" if inquiry.alike == 1 else f"{inquiry.alike} other pods ask"
-    return f"{inquiry.title} ({others} for the same)"
+    others = _counted(inquiry.alike, "other claim" if inquiry.pod is None else "other pod")
+    return f"{inquiry.title} (and {others} that {'asks' if inquiry.alike == 1 else 'ask'} the same)"
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -6,9 +6,10 @@ that name them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
+from dra_console.allocator.command.admission import refusals
 from dra_console.allocator.command.arguments import Arguments
 from dra_console.allocator.command.dump import Dump, read_dump
 from dra_console.allocator.command.features import features_written
@@ -43,12 +44,16 @@ class Task:
         if arguments.features is not None:
             rules = Rules(features=features_written(arguments.features, path="--features"))
         dump = read_dump(arguments.files)
+        inquiries = _inquiries(Inquirer.of(dump.gathering), arguments)
         remarks = tuple(_remarks(dump))
         _add_nodes(dump.gathering)
         return cls(
             dump=dump,
             snapshot=dump.gathering.snapshot(),
-            inquiries=_inquiries(Inquirer.of(dump.gathering), arguments),
+            inquiries=tuple(
+                replace(each, refused=tuple(refusals(dump, each, rules=rules)))
+                for each in inquiries
+            ),
             nodes=_nodes(dump.gathering, arguments.node),
             rules=rules,
             remarks=remarks,
