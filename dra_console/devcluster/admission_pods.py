@@ -6,6 +6,7 @@ Source: `dra-semantics.md` 1.12 and Kubernetes' pod validation.
 from collections.abc import Iterator
 from typing import Final
 
+from dra_console.allocator import names
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.errors import Cause
@@ -15,6 +16,7 @@ MUTABLE_SPEC_FIELDS: Final = frozenset(
     {"activeDeadlineSeconds", "schedulingGates", "terminationGracePeriodSeconds", "tolerations"}
 )
 LONGEST_DEADLINE_SECONDS: Final = 2**31 - 1
+CLAIM_SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 CONTAINER_GROUPS: Final = ("initContainers", "containers")
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 
@@ -67,15 +69,22 @@ def pod_change_causes(pod: JsonObject, *, old: JsonObject) -> Iterator[Cause]:
 
 def _claim_causes(claim: Fields, *, known: set[str]) -> Iterator[Cause]:
     yield from _name_causes(claim, known=known)
-    sources = [
-        field
-        for field in ("resourceClaimName", "resourceClaimTemplateName")
-        if claim.optional_text(field) is not None
-    ]
+    unknown = [field for field in claim.raw if field not in {"name", *CLAIM_SOURCES}]
+    for field in unknown:
+        hint = ": since 1.31 its fields stand in the claim itself" if field == "source" else ""
+        yield Cause(claim.path_of(field), "UnknownField", f"unknown field{hint}")
+    if unknown:
+        return
+    sources = [field for field in CLAIM_SOURCES if claim.optional_text(field) is not None]
     if len(sources) != 1:
         found = "at most one may be specified" if sources else "must specify one of"
         message = f"Invalid value: {found}: `resourceClaimName`, `resourceClaimTemplateName`"
         yield Cause(claim.path, "FieldValueInvalid", message)
+    for field in sources:
+        name = claim.text(field)
+        for detail in names.dns_subdomain(name):
+            message = f'Invalid value: "{name}": {detail}'
+            yield Cause(claim.path_of(field), "FieldValueInvalid", message)
 
 
 def _name_causes(named: Fields, *, known: set[str]) -> Iterator[Cause]:
@@ -90,13 +99,30 @@ def _name_causes(named: Fields, *, known: set[str]) -> Iterator[Cause]:
 
 
 def _reference_causes(container: Fields, *, claim_names: set[str]) -> Iterator[Cause]:
+    """Check which claims a container uses: all of a claim, or some of its requests."""
     resources = container.child("resources")
+    whole: set[str] = set()
+    parts: set[tuple[str, str]] = set()
     for claim in resources.children("claims") if resources else ():
-        name = claim.text("name")
+        name, request = claim.text("name"), claim.text("request")
         if not name:
-            yield Cause(claim.path_of("name"), "FieldValueRequired", "Required value")
-        elif name not in claim_names:
-            yield Cause(claim.path_of("name"), "FieldValueNotFound", f'Not found: "{name}"')
+            yield Cause(claim.path, "FieldValueRequired", "Required value")
+            continue
+        if name not in claim_names:
+            there_are = ", ".join(sorted(claim_names)) or "none"
+            message = f'Not found: "{name}": pod.spec.resourceClaims has {there_are}'
+            yield Cause(claim.path, "FieldValueNotFound", message)
+        for detail in names.dns_label(request) if request else ():
+            message = f'Invalid value: "{request}": {detail}'
+            yield Cause(claim.path_of("request"), "FieldValueInvalid", message)
+        is_used = name in whole or (name, request) in parts
+        if is_used or (not request and any(each == name for each, _ in parts)):
+            shown = f"{name}/{request}" if request else name
+            yield Cause(claim.path, "FieldValueDuplicate", f'Duplicate value: "{shown}"')
+        if request:
+            parts.add((name, request))
+        else:
+            whole.add(name)
 
 
 def _fixed_part(pod: JsonObject) -> JsonObject:

@@ -323,7 +323,7 @@ def test_pod_gets_its_defaults(store: Store) -> None:
                     {"name": "a", "image": "x", "resources": {"claims": [{"name": "gpu"}]}}
                 ]
             },
-            [("spec.containers[0].resources.claims[0].name", "FieldValueNotFound")],
+            [("spec.containers[0].resources.claims[0]", "FieldValueNotFound")],
         ),
     ],
 )
