@@ -88,11 +88,22 @@ class Looks:
         """Number the devices so that equal ones have equal numbers."""
         if not self._kinds and self.devices:
             numbers: dict[Hashable, int] = {}
-            views = [self.of(ask) for ask in self._representatives()]
+            views = [(self._is_ordered(ask), self.of(ask)) for ask in self._representatives()]
             for place, published in enumerate(self.devices):
-                kind = self._kind(place, published, [view[place] for view in views])
+                is_ordered = any(each and view[place] is not None for each, view in views)
+                looks = [view[place] for _, view in views]
+                kind = place if is_ordered else self._kind(place, published, looks)
                 self._kinds.append(numbers.setdefault(kind, len(numbers)))
         return self._kinds
+
+    def _is_ordered(self, ask: Ask) -> bool:
+        """Tell whether the order of the devices matters to the ask, and not their kinds alone.
+
+        Where mode All meets a constraint it depends on the order which comes first: a device
+        that is taken, which is no solution, or one that the constraint is against, which is
+        broken input.
+        """
+        return ask.takes_all and bool(self.covering[ask])
 
     def _representatives(self) -> Iterable[Ask]:
         return {self._signature(ask): ask for ask in self.asks}.values()
@@ -132,6 +143,7 @@ class Looks:
             known = self._signatures[ask] = (
                 wish.device_class_name,
                 wish.selectors,
+                wish.allocation_mode,
                 wish.tolerations,
                 wish.capacity is not None,
                 tuple(capacity),

@@ -114,6 +114,23 @@ def test_mode_all(claims: Sequence[JsonObject], world: Sequence[JsonObject], exp
     assert answer(claims, world) == expected
 
 
+def test_all_that_cannot_match_is_found_whichever_device_an_earlier_claim_takes() -> None:
+    # To the first claim y and z are alike; only with z gone is the constraint met.
+    world = [
+        pool(
+            "p", *(dev(name, attributes={"board": board}) for name, board in (("x", 1), ("y", 0)))
+        ),
+        pool("q", dev("z", attributes={"board": 0})),
+    ]
+
+    found = answer([claim(r()), claim(every(), match=[("a/board", [])])], world)
+
+    assert found == (
+        "FATAL: claim t/c1, request r: cannot add device a/p/y because a claim constraint would "
+        "not be satisfied"
+    )
+
+
 def test_76_all_alternatives_respect_the_class() -> None:
     selected = 'device.attributes["a"].selected'
     request = all_or(

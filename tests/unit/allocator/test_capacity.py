@@ -278,6 +278,74 @@ def test_177_counters_of_a_shared_device_are_held_by_its_sharers() -> None:
     assert answer([claim(r("r", "As", is_mode.format("a")))], world) == "r=p/x~"
 
 
+def partition(name: str, *, policy: Json = None, **amounts: int) -> JsonObject:
+    """Build a shareable partition whose capacities are what it draws from sets of their names."""
+    body: JsonObject = {
+        key: {"value": str(value), **({"requestPolicy": policy} if policy and key == "j" else {})}
+        for key, value in amounts.items()
+    }
+    return dev(name) | {
+        "capacity": body,
+        "allowMultipleAllocations": True,
+        "consumesCounters": [
+            {"counterSet": f"set-{key}", "counters": {key: {"value": str(value)}}}
+            for key, value in amounts.items()
+        ],
+    }
+
+
+def at_least(capacity: str, amount: int) -> str:
+    return f'device.capacity["a"].{capacity}.compareTo(quantity("{amount}")) >= 0'
+
+
+def test_176_partitions_that_are_shared_draw_on_counters() -> None:
+    world = [
+        counters("p", part="1/2", **{"set-mem": {"mem": "8"}}),
+        pool(
+            "p",
+            partition("x", mem=4),
+            partition("y", mem=6),
+            partition("z", mem=4),
+            part="2/2",
+        ),
+    ]
+    asked = claim(
+        r("r0", "As"),
+        a_prioritized_request(
+            "r1",
+            s0=a_wish(device_class="As", selectors=[at_least("mem", 6)]),
+            s1=a_wish(device_class="As", selectors=[at_least("mem", 4)]),
+        ),
+    )
+
+    assert answer([asked], world) == "r0=p/x~{mem:4} r1/s1=p/z~{mem:4}"
+
+
+def test_178_shares_of_partitions() -> None:
+    policy = a_range(2, 4)
+    world = [
+        counters("p", part="1/2", **{"set-k": {"k": "4"}, "set-j": {"j": "8"}}),
+        pool(
+            "p",
+            partition("x", policy=policy, k=2, j=4),
+            partition("y", policy=policy, k=4, j=4),
+            partition("z", policy=policy, k=2, j=4),
+            part="2/2",
+        ),
+    ]
+    asked = claim(
+        r("r0", "As", capacity=cap(k=1)),
+        r("r2", "As", capacity=cap(k=2)),
+        a_prioritized_request(
+            "r1",
+            s0=a_wish(device_class="As", selectors=[at_least("k", 4)], capacity=cap(k=1)),
+            s1=a_wish(device_class="As", selectors=[at_least("k", 2)], capacity=cap(k=1)),
+        ),
+    )
+
+    assert answer([asked], world) == ("r0=p/x~{j:2,k:1} r2=p/z~{j:2,k:2} r1/s1=p/x~{j:2,k:1}")
+
+
 def test_every_share_has_an_id_of_its_own() -> None:
     found = outcome(TWICE, [pool("p", shared("x"))])
 

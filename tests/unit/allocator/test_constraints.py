@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.rules import Feature
 from tests.builders.objects import a_prioritized_request, a_wish
-from tests.unit.allocator.worlds import answer, claim, dev, pool, r
+from tests.unit.allocator.worlds import answer, claim, dev, pool, r, with_gates
 
 LEAST = 'device.capacity["a"].memory.compareTo(quantity("{}")) >= 0'
 
@@ -169,6 +170,26 @@ def shareable(name: str, **attributes: Json) -> JsonObject:
     return dev(name, attributes=attributes, allowMultipleAllocations=True)
 
 
+def test_99_one_shared_device_is_not_distinct_from_itself() -> None:
+    asked = claim(r("r0", "As"), r("r1", "As"), distinct=[("a/s", [])])
+
+    assert answer([asked], [pool("p", shareable("x", s="1"))]) == "NONE"
+
+
+def test_100_shared_devices_that_differ() -> None:
+    capacity: JsonObject = {"capacity": {"k": {"value": "4"}}}
+    wanted: JsonObject = {"requests": {"k": "2"}}
+    asked = claim(
+        r("r0", "As", capacity=wanted), r("r1", "As", capacity=wanted), distinct=[("a/s", [])]
+    )
+    world = [
+        pool("p", shareable("x", s="1") | capacity, part="1/2"),
+        pool("p", shareable("y", s="2") | capacity, part="2/2"),
+    ]
+
+    assert answer([asked], world) == "r0=p/x~{k:2} r1=p/y~{k:2}"
+
+
 def test_96_distinct_over_shared_devices() -> None:
     devices = [
         shareable(name, b=b, v=version(v), i=i)
@@ -190,6 +211,104 @@ def test_96_distinct_over_shared_devices() -> None:
     )
 
     assert answer([asked], [pool("p", *devices)]) == "r0=p/x~ r1=p/y~ r2=p/z~ r3=p/w~"
+
+
+LISTS = with_gates(Feature.LIST_TYPE_ATTRIBUTES)
+"""Kinds of list, and values of the kind to put in."""
+KINDS: dict[str, list[Json]] = {
+    "ints": [0, 1, 2, 3, 4],
+    "strings": ["0", "1", "2", "3", "4"],
+    "versions": ["0.0.0", "1.0.0", "2.0.0", "3.0.0", "4.0.0"],
+}
+
+
+def listing(*lists: int | list[int], kind: str = "ints") -> list[JsonObject]:
+    """Build a pool of devices `d0`, `d1`, ... with one value each; a bare number is a scalar."""
+    values = KINDS[kind]
+    attributes: list[Json] = [
+        {kind: [values[each] for each in entry]}
+        if isinstance(entry, list)
+        else {kind.removesuffix("s"): values[entry]}
+        for entry in lists
+    ]
+    return [
+        pool("p", *(dev(f"d{at}", attributes={"s": each}) for at, each in enumerate(attributes)))
+    ]
+
+
+def matching(count: int) -> JsonObject:
+    return claim(r(count=count), match=[("a/s", [])])
+
+
+def differing(count: int) -> JsonObject:
+    return claim(r(count=count), distinct=[("a/s", [])])
+
+
+OVER_LISTS = [
+    *(
+        pytest.param(
+            matching(2), listing([1, 2, 3], [2, 3, 4], kind=kind), "r=p/d0 r=p/d1", id=f"103 {kind}"
+        )
+        for kind in KINDS
+    ),
+    pytest.param(matching(3), listing([1, 2], [2, 3], [3, 1]), "NONE", id="104 only in pairs"),
+    pytest.param(matching(2), listing([1, 2], [3, 4]), "NONE", id="105 nothing in common"),
+    pytest.param(matching(2), listing(1, [1, 2]), "r=p/d0 r=p/d1", id="106 scalar and list"),
+    pytest.param(matching(3), listing(1, [1, 2], [2, 3]), "NONE", id="107 a scalar narrows"),
+    pytest.param(
+        differing(2), listing([1, 2], [2, 3], [3, 4]), "r=p/d0 r=p/d2", id="109 disjoint lists"
+    ),
+    pytest.param(
+        differing(2), listing(1, [1, 2], [2, 3]), "r=p/d0 r=p/d2", id="110 scalar and lists"
+    ),
+    pytest.param(differing(2), listing(1, [1, 2]), "NONE", id="110 a scalar in a list"),
+    pytest.param(
+        matching(2),
+        listing([1, 2], [3], [2, 3], [1]),
+        "r=p/d0 r=p/d2",
+        id="the next that has something in common",
+    ),
+    pytest.param(
+        claim(r("r0", count=2), r("r1", "A", '3 in device.attributes["a"].s'), match=[("a/s", [])]),
+        listing([1, 2, 3], [1, 2], [1, 3], [1, 3]),
+        "r0=p/d0 r0=p/d1 r1=p/d2",
+        id="what all have in common is enough",
+    ),
+    pytest.param(
+        matching(3),
+        listing([1, 2], [1, 3], [2, 3], [2, 4]),
+        "r=p/d0 r=p/d2 r=p/d3",
+        id="undoing a device widens what is in common again",
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "world", "expected"), OVER_LISTS)
+def test_constraints_over_lists(
+    asked: JsonObject, world: Sequence[JsonObject], expected: str
+) -> None:
+    assert answer([asked], world, rules=LISTS) == expected
+
+
+def test_103_lists_of_booleans_match() -> None:
+    world = [pool("p", having("x", s={"bools": [True, False]}), having("y", s={"bools": [True]}))]
+
+    assert answer([matching(2)], world, rules=LISTS) == "r=p/x r=p/y"
+
+
+def test_values_of_different_kinds_have_nothing_in_common() -> None:
+    world = [pool("p", having("x", s={"strings": ["1"]}), having("y", s={"ints": [1]}))]
+
+    assert answer([matching(2)], world, rules=LISTS) == "NONE"
+    assert answer([differing(2)], world, rules=LISTS) == "r=p/x r=p/y"
+
+
+def test_111_scalar_differs_from_a_list_whose_gate_is_off_if_the_list_came_first() -> None:
+    list_first = [pool("p", having("x", s={"ints": [1]}), having("y", s=1))]
+    list_last = [pool("p", having("x", s=1), having("y", s={"ints": [1]}))]
+
+    assert answer([differing(2)], list_first) == "r=p/x r=p/y"
+    assert answer([differing(2)], list_last) == "NONE"
 
 
 def test_101_distinct_moves_to_an_alternative() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from dra_console.allocator.model import JsonObject
-from tests.builders.objects import a_prioritized_request, a_wish
+from tests.builders.objects import a_class, a_prioritized_request, a_wish
 from tests.unit.allocator.worlds import answer, claim, dev, every, outcome, pool, r, used
 
 MEM_1 = 'device.capacity["a"].memory.compareTo(quantity("1Gi")) >= 0'
@@ -246,6 +246,15 @@ def test_broken_input_is_told_apart_from_no_fit(broken: JsonObject, expected: st
 
     assert found.startswith("FATAL")
     assert expected in found
+
+
+def test_27_a_bad_selector_of_a_class() -> None:
+    broken_class = a_class("broken", selectors=["noSuchVar"])
+
+    found = answer([claim(r("r", "broken"))], [pool("p", "x"), broken_class])
+
+    assert found.startswith("FATAL: class broken: selector #0: CEL compile error: ")
+    assert "undeclared reference" in found
 
 
 def test_29_a_bad_selector_goes_unnoticed_without_devices() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.model import AllocationResult, DeviceResult, Json, JsonObject, Snapshot
+from dra_console.allocator.rules import DEFAULT_FEATURES, DEFAULT_RULES, Feature, Quirks, Rules
 from dra_console.allocator.search.search import (
     DEFAULT_STEP_BUDGET,
     Allocated,
@@ -44,6 +45,20 @@ CLASSES = [
     a_class("Ad", selectors=[DEDICATED]),
     a_class("E", selectors=[]),
 ]
+
+
+def with_gates(*features: Feature) -> Rules:
+    """Switch feature gates on that are off by default."""
+    return Rules(DEFAULT_FEATURES | {*features})
+
+
+def without_gates(*features: Feature) -> Rules:
+    """Switch feature gates off that are on by default."""
+    return Rules(DEFAULT_FEATURES - {*features})
+
+
+SANE = Rules(quirks=Quirks.none())
+"""What the API documents, without upstream's accidents."""
 
 
 def dev(
@@ -149,6 +164,7 @@ def outcome(
     world: Sequence[JsonObject],
     *,
     node: str = "n",
+    rules: Rules = DEFAULT_RULES,
     step_budget: int = DEFAULT_STEP_BUDGET,
 ) -> Outcome:
     """Allocate the claims together on one node of a world."""
@@ -159,13 +175,23 @@ def outcome(
         for index, each in enumerate(claims)
     ]
     return allocate(
-        state, [decode_claim(each) for each in named], node=where, step_budget=step_budget
+        state,
+        [decode_claim(each) for each in named],
+        node=where,
+        rules=rules,
+        step_budget=step_budget,
     )
 
 
-def answer(claims: Sequence[JsonObject], world: Sequence[JsonObject], *, node: str = "n") -> str:
+def answer(
+    claims: Sequence[JsonObject],
+    world: Sequence[JsonObject],
+    *,
+    node: str = "n",
+    rules: Rules = DEFAULT_RULES,
+) -> str:
     """Allocate and write the answer as text."""
-    match outcome(claims, world, node=node):
+    match outcome(claims, world, node=node, rules=rules):
         case Allocated(results):
             return " | ".join(picks(result) for result in results)
         case DoesNotFit(invalid_pools=invalid):
