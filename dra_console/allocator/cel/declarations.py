@@ -32,7 +32,7 @@ IP, CIDR, TEXTS, LIST = "net.IP", "net.CIDR", "list<string>", "list<~T>"
 QUANTITIES: Final = (
     Overload("string_to_quantity", "quantity(string)", Q),
     Overload("is_quantity_string", "isQuantity(string)", "bool"),
-    Overload("quantity_sign", f"{Q}.sign()", "int"),
+    Overload("quantity_sign", f"sign({Q})", "int"),
     Overload("quantity_is_greater_than", f"{Q}.isGreaterThan({Q})", "bool"),
     Overload("quantity_is_less_than", f"{Q}.isLessThan({Q})", "bool"),
     Overload("quantity_compare_to", f"{Q}.compareTo({Q})", "int"),

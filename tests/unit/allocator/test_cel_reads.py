@@ -19,7 +19,7 @@ MODEL = Read("attributes", "d", "model")
         ('device.attributes[?"d"].?model.hasValue()', Reads(frozenset({MODEL}))),
         ("device.attributes.d.model", Reads(frozenset({MODEL}))),
         ('"model" in device.attributes["d"]', Reads(frozenset({Read("attributes", "d", None)}))),
-        ('device.capacity["d"].mem.sign() > 0', Reads(frozenset({Read("capacity", "d", "mem")}))),
+        ('sign(device.capacity["d"].mem) > 0', Reads(frozenset({Read("capacity", "d", "mem")}))),
         ('"d" in device.attributes', Reads(is_whole_device=True)),
         ("device.attributes[device.driver].model", Reads(is_whole_device=True)),
         ("cel.bind(x, device, x.driver == 'd')", Reads(is_whole_device=True)),
