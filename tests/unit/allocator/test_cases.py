@@ -1,89 +1,64 @@
-"""Every case in `tests/golden/cases/` whose checks the allocator can decide.
+"""Cases that people met: the checks that an allocation decides.
 
-A check that it cannot decide stands in `ELSEWHERE` with the reason, so that none is
-skipped in silence: a new kind of check, or a new case, fails until somebody decides.
+What the other checks are and who decides them is in `test_cases_coverage`.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
+from time import perf_counter
 
 import pytest
 
-from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
-from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.decoding.decode import decode_snapshot
 from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.model import AllocationResult, JsonObject, Snapshot
 from dra_console.allocator.search.search import Allocated, BrokenInput, Outcome, allocate
-from dra_console.allocator.validation.validate import (
-    FieldError,
-    validate_claim,
-    validate_class,
-    validate_slice,
-    validate_template,
-)
+from nodeagent.publish.plan import Pool, plan_writes
+from nodeagent.publish.slices import split
 from tests.unit.allocator.golden_cases import Case, Check, inside, read_cases, reference_of, texts
 
-NOT_THE_ALLOCATORS = {
-    "ui": "a page shows it",
-    "sync": "the node agent publishes slices",
-    "reconcile": "the resourceclaim controller does it",
-    "reserve": "the scheduler reserves claims",
-    "state": "the resourceclaim controller does it",
-    "scenario": "the resourceclaim controller does it",
-    "prepare": "the node agent prepares",
-    "unprepare": "the node agent unprepares",
-    "prepare-sequence": "the node agent prepares",
-    "container-devices": "the kubelet hands devices to containers",
-}
-"""Kinds of checks that belong to other rooms, and whose."""
-
-ELSEWHERE = {
-    ("030-consumable-rounding", "invariant"): "test_capacity: every share has an id of its own",
-    ("032-backtracking-match-unsatisfiable", "time-limit"): "counted in steps, below",
-    ("039-reserved-for-256", "validate"): "admission of a status update: tests/unit/devcluster",
-    ("041-deallocate-after-last-consumer", "allocate"): "needs the controller's pass first",
-    ("043-template-and-claim-both-or-none", "validate"): "pods: tests/unit/devcluster",
-    ("048-v1beta1-and-v1-shapes", "roundtrip"): "the console never writes an older version",
-    ("051-split-at-128-devices", "allocate-after-sync"): "needs the publisher's slices",
-    ("060-second-claim-on-prepared-device", "invariant"): "the node agent's CDI names",
-    ("065-extended-resource-basic", "allocate-pod"): "extended resources are not supported yet",
-}
-"""Checks that another place decides, or none does yet, by case and kind of check."""
-
-DECIDED = {"allocate", "allocate-sequence", "validate"}
 CASES = {case.name: case for case in read_cases()}
 
-Validator = Callable[[Case, JsonObject], tuple[FieldError, ...]]
-VALIDATORS: dict[str, Validator] = {
-    "ResourceClaim": lambda case, obj: validate_claim(
-        obj, namespace_labels=case.namespace_labels(str(inside(obj, "metadata", "namespace")))
-    ),
-    "ResourceClaimTemplate": lambda case, obj: validate_template(
-        obj, namespace_labels=case.namespace_labels(str(inside(obj, "metadata", "namespace")))
-    ),
-    "DeviceClass": lambda _case, obj: validate_class(obj),
-    "ResourceSlice": lambda _case, obj: validate_slice(obj),
-}
 
-
-def checks(kind: str) -> list[object]:
-    """List the decided checks of one kind, as parameters."""
+def checks(kind: str, **fields: str) -> list[object]:
+    """List the checks of one kind, as parameters; `fields` narrow them."""
     return [
         pytest.param(case, check, id=f"{case.name} #{number}")
         for case in CASES.values()
         for number, check in enumerate(case.checks)
-        if check["op"] == kind and (case.name, kind) not in ELSEWHERE
+        if check["op"] == kind and fields.items() <= check.items()
     ]
 
 
-def snapshot(case: Case) -> Snapshot:
+def snapshot(case: Case, *more: JsonObject) -> Snapshot:
     """Decode what the API server would have stored: what it rejects is left out."""
     rejected = {
         check["object"]
         for check in case.checks
         if check["op"] == "validate" and check["verdict"] == "reject"
     }
-    return decode_snapshot(obj for obj in case.objects if reference_of(obj) not in rejected)
+    return decode_snapshot(
+        obj for obj in (*case.objects, *more) if reference_of(obj) not in rejected
+    )
+
+
+def reconciled(case: Case) -> Snapshot:
+    """Return the state after the controller's pass, as the case's own check says it is.
+
+    That the controller does so is tested on the dev cluster.
+    """
+    freed = {
+        check["claim"]
+        for check in case.checks
+        if check["op"] == "reconcile" and check["allocated"] is False
+    }
+    assert freed
+    state = snapshot(case)
+    claims = tuple(
+        replace(each, allocation=None, reserved_for=()) if each.key in freed else each
+        for each in state.claims
+    )
+    return replace(state, claims=claims)
 
 
 def tried(state: Snapshot, check: Check, *, node: str) -> Outcome:
@@ -148,11 +123,13 @@ def assert_allocation(allocation: AllocationResult, check: Check) -> None:
 
 @pytest.mark.parametrize(("case", "check"), checks("allocate"))
 def test_allocate(case: Case, check: Check) -> None:
-    assert_check(snapshot(case), check, node=str(check["node"]))
+    state = reconciled(case) if check.get("after") == "reconcile" else snapshot(case)
+
+    assert_check(state, check, node=str(check["node"]))
 
 
-@pytest.mark.parametrize(("case", "check"), checks("allocate-sequence"))
-def test_allocate_sequence(case: Case, check: Check) -> None:
+def sequence(case: Case, check: Check) -> Iterator[AllocationResult]:
+    """Take the steps of a check, each on what the one before left, and yield what fitted."""
     state = snapshot(case)
     steps = check["steps"]
     assert isinstance(steps, list)
@@ -161,33 +138,53 @@ def test_allocate_sequence(case: Case, check: Check) -> None:
         outcome = assert_check(state, step, node=str(check["node"]))
         if isinstance(outcome, Allocated):
             state = allocated(state, step["claim"], outcome.results[0])
+            yield outcome.results[0]
 
 
-@pytest.mark.parametrize(("case", "check"), checks("validate"))
-def test_validate(case: Case, check: Check) -> None:
-    obj = case.named(str(check["object"]))
-
-    errors = VALIDATORS[str(obj["kind"])](case, obj)
-
-    if check["verdict"] == "accept":
-        assert errors == ()
-        return
-    assert [each.field for each in errors] == texts(check["field"])
-    for word in texts(check.get("reason_contains")):
-        assert all(word in str(each) for each in errors)
+@pytest.mark.parametrize(("case", "check"), checks("allocate-sequence"))
+def test_allocate_sequence(case: Case, check: Check) -> None:
+    assert [*sequence(case, check)]
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_check_is_decided_here_or_said_to_be_elsewhere(case: Case) -> None:
-    for check in case.checks:
-        kind = str(check["op"])
-        is_elsewhere = kind in NOT_THE_ALLOCATORS or (case.name, kind) in ELSEWHERE
-        assert kind in DECIDED or is_elsewhere, f"{case.name}: who decides {kind}?"
+@pytest.mark.parametrize(("case", "check"), checks("allocate-after-sync"))
+def test_allocate_after_sync(case: Case, check: Check) -> None:
+    devices: list[JsonObject] = [
+        {"name": f"d{number:03}", "attributes": {"n": {"int": number}}} for number in range(300)
+    ]
+    pool = Pool(driver="gpu.acme.example", node_name="node-a", node_uid="uid", name="node-a")
+    slices: list[JsonObject] = [
+        {**each, "kind": "ResourceSlice", "metadata": {"name": f"s{index}"}}
+        for index, each in enumerate(plan_writes(split(devices), [], pool=pool).create)
+    ]
+
+    assert_check(snapshot(case, *slices), check, node=str(check["node"]))
 
 
-@pytest.mark.parametrize(("name", "kind"), ELSEWHERE)
-def test_no_check_is_said_to_be_elsewhere_without_need(name: str, kind: str) -> None:
-    assert kind in {check["op"] for check in CASES[name].checks}
+@pytest.mark.parametrize(("case", "check"), checks("time-limit"))
+def test_time_limit(case: Case, check: Check) -> None:
+    """Every allocation of the case ends in time; the limit of a tester is the target here."""
+    limit_seconds = check["target_seconds"]
+    assert isinstance(limit_seconds, int)
+    for each in case.checks:
+        if each["op"] == "allocate":
+            begun = perf_counter()
+            tried(snapshot(case), each, node=str(each["node"]))
+            assert perf_counter() - begun < limit_seconds
+
+
+@pytest.mark.parametrize(("case", "check"), checks("invariant", text="shareIDs pairwise different"))
+def test_share_ids_are_pairwise_different(case: Case, check: Check) -> None:
+    del check
+    shares: list[str | None] = []
+    for each in case.checks:
+        if each["op"] == "allocate-sequence":
+            shares += [
+                result.share_id for outcome in sequence(case, each) for result in outcome.results
+            ]
+
+    assert len(shares) > 1
+    assert None not in shares
+    assert len({*shares}) == len(shares)
 
 
 def test_twelve_that_must_match_of_eleven_are_refused_in_few_steps() -> None:
@@ -196,14 +193,3 @@ def test_twelve_that_must_match_of_eleven_are_refused_in_few_steps() -> None:
     outcome = tried(snapshot(case), {"claim": "lab/dozen"}, node="node-a")
 
     assert outcome.steps < 1_000
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_what_is_accepted_can_be_read(case: Case) -> None:
-    for claim in (obj for obj in case.objects if obj["kind"] == "ResourceClaim"):
-        if VALIDATORS["ResourceClaim"](case, claim):
-            continue
-        try:
-            decode_claim(claim)
-        except DecodeError as error:
-            pytest.fail(f"{reference_of(claim)}: {error}")

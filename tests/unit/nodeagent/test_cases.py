@@ -102,6 +102,14 @@ def test_051_shrinking_to_a_hundred_leaves_one_slice() -> None:
     assert len(kept[0]["spec"]["devices"]) == 100
 
 
+def test_022_a_device_twice_is_a_fault_before_anything_is_written() -> None:
+    desired = split([{"name": "card-0"}, {"name": "card-1"}, {"name": "card-0"}])
+
+    (fault,) = faults_of(desired)
+
+    assert "card-0" in fault
+
+
 CASE_055 = "055-opaque-config-precedence"
 
 
@@ -265,6 +273,6 @@ def test_064_a_missing_device_node_is_an_error_until_it_is_there(tmp_path: Path)
 
 
 def test_every_case_for_the_node_is_here() -> None:
-    numbers = ("048", "051", "055", "057", "060", "062", "063", "064")
+    numbers = ("022", "048", "051", "055", "057", "060", "062", "063", "064")
 
     assert all(any(CASES.glob(f"{number}-*/input.yaml")) for number in numbers)
