@@ -6,7 +6,7 @@ drivers of old really publish: a leading `v`, missing parts and leading zeros.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Final
 
@@ -31,10 +31,11 @@ class SemverError(AllocatorError, ValueError):
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Semver:
-    """A version without its build metadata, which neither order nor equality looks at."""
+    """A version; neither order nor equality looks at its build metadata."""
 
     core: tuple[int, int, int]
     pre_release: tuple[str, ...] = ()
+    build: str = field(default="", compare=False)
 
     @classmethod
     def parse(cls, text: str) -> "Semver":
@@ -48,7 +49,8 @@ class Semver:
         if found is None:
             raise SemverError(f"expected a semantic version such as 1.2.3, got {text!r}")
         core = (int(found["major"]), int(found["minor"]), int(found["patch"]))
-        return cls(core, tuple(found["pre"].split(".")) if found["pre"] else ())
+        pre_release = tuple(found["pre"].split(".")) if found["pre"] else ()
+        return cls(core, pre_release, found["build"] or "")
 
     @classmethod
     def parse_leniently(cls, text: str) -> "Semver":
@@ -79,4 +81,5 @@ class Semver:
 
     def __str__(self) -> str:
         core = ".".join(map(str, self.core))
-        return f"{core}-{'.'.join(self.pre_release)}" if self.pre_release else core
+        pre_release = f"-{'.'.join(self.pre_release)}" if self.pre_release else ""
+        return f"{core}{pre_release}{f'+{self.build}' if self.build else ''}"

@@ -27,7 +27,8 @@ from dra_console.allocator.cel.tree import (
     children,
     walk,
 )
-from dra_console.allocator.cel.values import EvaluationError, Uint, Value
+from dra_console.allocator.cel.values import TYPE_NAMES, EvaluationError, Uint, Value
+from dra_console.allocator.semver import Semver
 
 FORMATTABLE: Final = {
     "s": frozenset(
@@ -46,10 +47,31 @@ FORMATTABLE: Final = {
 }  # fmt: skip
 """Which types a clause takes."""
 NOT_OFFERED: Final = "is not offered to selectors"
+DERIVABLE: Final = frozenset({Kind.BOOL, Kind.INT, Kind.STRING, Kind.ANY, Kind.DYN})
+"""Types of a derived attribute and of its elements, beside versions."""
 
 
 def fault_of(tree: CheckedTree, expression: str, *, attribute: Kind) -> CompileFault | None:
     """Return the first thing that is wrong; `attribute` is the type of an attribute's value."""
+    result = tree.type_of(tree.root)
+    is_fine = result.kind in {Kind.BOOL, attribute}
+    message = f"must evaluate to bool or the unknown type, not {result}"
+    return _fault_of(tree, expression, result="" if is_fine else message)
+
+
+def derivation_fault_of(tree: CheckedTree, expression: str) -> CompileFault | None:
+    """Return the first thing that is wrong with the expression of a derived attribute."""
+    result = tree.type_of(tree.root)
+    element = result.parameters[0] if result.kind is Kind.LIST and result.parameters else result
+    is_fine = element.kind in DERIVABLE or element.name == TYPE_NAMES[Semver]
+    message = (
+        "must evaluate to a primitive scalar (string, integer, boolean, semver) "
+        f"or a list of these scalars, not {result}"
+    )
+    return _fault_of(tree, expression, result="" if is_fine else message)
+
+
+def _fault_of(tree: CheckedTree, expression: str, *, result: str) -> CompileFault | None:
     found = sorted(
         (tree.offsets.get(node.number, 0), message)
         for node, message in (*_mixed(tree, tree.root), *_constants(tree), *_formats(tree))
@@ -58,10 +80,7 @@ def fault_of(tree: CheckedTree, expression: str, *, attribute: Kind) -> CompileF
         offset, message = found[0]
         line, column = position(expression, offset)
         return CompileFault(message, line, column)
-    result = tree.type_of(tree.root)
-    if result.kind not in {Kind.BOOL, attribute}:
-        return CompileFault(f"must evaluate to bool or the unknown type, not {result}")
-    return _when_built(tree)
+    return CompileFault(result) if result else _when_built(tree)
 
 
 def _mixed(tree: CheckedTree, node: Node) -> Iterator[tuple[Node, str]]:
@@ -108,12 +127,15 @@ def _constants(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
         if not isinstance(node, Call):
             continue
         last = node.operands[-1] if node.operands else None
-        if not isinstance(last, Literal) or not isinstance(last.value, str):
+        if not isinstance(last, Literal):
             continue
-        if node.function == "matches" and patterns.fault(last.value) is not None:
+        if node.function == "matches" and patterns.fault(str(last.value)) is not None:
             yield last, "invalid matches argument"
-        if node.function in {"duration", "timestamp"} and _conversion_fault(node.function, last):
-            yield last, f"invalid {node.function} argument"
+        if node.function in {"duration", "timestamp"}:
+            try:
+                _constant_value(node)
+            except EvaluationError:
+                yield last, f"invalid {node.function} argument"
 
 
 def _when_built(tree: CheckedTree) -> CompileFault | None:
@@ -123,11 +145,10 @@ def _when_built(tree: CheckedTree) -> CompileFault | None:
             continue
         if node.function not in FUNCTIONS and node.function not in OPERATORS:
             return CompileFault(f"'{node.function}' {NOT_OFFERED}")
-        operands = node.operands
-        if len(operands) == 1 and isinstance(operands[0], Literal):
-            message = _conversion_fault(node.function, operands[0])
-            if message is not None:
-                return CompileFault(f"program instantiation failed: {message}")
+        try:
+            _constant_value(node)
+        except EvaluationError as error:
+            return CompileFault(f"program instantiation failed: {error}")
         if node.function in {"find", "findAll"} and isinstance(operands[1], Literal):
             message = patterns.fault(str(operands[1].value))
             if message is not None:
@@ -142,15 +163,21 @@ OPERATORS: Final = frozenset(
 """Functions that are not in the library because they do not just take values."""
 
 
-def _conversion_fault(function: str, literal: Literal) -> str | None:
-    convert = CONVERSIONS.get(function)
-    if convert is None:
-        return None
-    value: Value = literal.value
-    try:
-        convert([Uint(value.value) if isinstance(value, Unsigned) else value])
-    except EvaluationError as error:
-        return str(error)
+def _constant_value(node: Node) -> tuple[Value] | None:
+    """Convert constants, and what is converted from them already; the value in a tuple.
+
+    Raises:
+        EvaluationError: the conversion fails.
+
+    """
+    match node:
+        case Literal(value=Unsigned() as unsigned):
+            return (Uint(unsigned.value),)
+        case Literal():
+            return (node.value,)
+        case Call(arguments=(argument,), target=None) if node.function in CONVERSIONS:
+            value = _constant_value(argument)
+            return None if value is None else (CONVERSIONS[node.function]([*value]),)
     return None
 
 

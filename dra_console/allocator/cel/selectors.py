@@ -75,7 +75,7 @@ class Program:
         try:
             value = self._step(Frame(device_variables(facts), Meter(COST_LIMIT)))
         except EvaluationError as error:
-            return EvaluationFault(_with_hint(str(error)))
+            return EvaluationFault(with_hint(str(error)))
         except CostExceededError:
             return EvaluationFault("actual cost limit exceeded")
         if isinstance(value, bool):
@@ -147,7 +147,8 @@ def _value(facts: DeviceFacts, read: Read) -> Hashable:
     return values.get(read.name)
 
 
-def _with_hint(message: str) -> str:
+def with_hint(message: str) -> str:
+    """Say what to write where a key may be missing."""
     if not message.startswith(MISSING):
         return message
     return message + HINT.format(key=message.removeprefix(MISSING))

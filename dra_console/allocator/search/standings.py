@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from dra_console.allocator.cel.derived import derivation
+from dra_console.allocator.cel.faults import CompileFault, EvaluationFault
 from dra_console.allocator.inventory import AttributeValue, Node
+from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
 from dra_console.allocator.rules import Feature
 from dra_console.allocator.search.asks import Ask
 from dra_console.allocator.search.matching import Matcher
@@ -94,5 +97,11 @@ class Standings:
     def _derive(
         self, ask: Ask, attribute: str, expression: str, published: PublishedDevice
     ) -> AttributeValue:
-        message = f"derived attribute {attribute}: {expression} cannot be computed yet"
-        raise ask.broken(message, device=published.id)
+        program = derivation(expression)
+        if isinstance(program, CompileFault):
+            raise ask.broken(f"compile derived attribute {attribute} failed: {program}")
+        value = program.value(published.facts)
+        if isinstance(value, EvaluationFault):
+            message = f"evaluate derived attribute {attribute} on device {published.id} failed"
+            raise BrokenInputError(BrokenInput(f"{message}: {value}", device=published.id))
+        return value
