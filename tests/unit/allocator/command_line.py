@@ -57,10 +57,10 @@ class CommandLine:
         whole: JsonObject = {"apiVersion": "v1", "kind": "List", "items": [*objects]}
         return self.file(json.dumps(whole), name)
 
-    def run(self, *arguments: str, stdin: bytes = b"") -> Ended:
-        """Run with arguments."""
+    def run(self, *arguments: str, stdin: bytes = b"", columns: int = 100) -> Ended:
+        """Run with arguments, as in a terminal with so many columns."""
         self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        self.monkeypatch.setenv("COLUMNS", "100")
+        self.monkeypatch.setenv("COLUMNS", str(columns))
         self.capsys.readouterr()
         try:
             status = main(list(arguments))
