@@ -88,7 +88,7 @@ def explain_task(task: Task, output: TextIO, errors: TextIO, *, as_json: bool) -
 
 def _explained(task: Task) -> Iterator[Explained]:
     node_names = [node.name for node in task.nodes]
-    for inquiry in folded(task.inquiries):
+    for inquiry in task.inquiries if task.is_named else folded(task.inquiries):
         explanation = (
             explain(task.snapshot, inquiry.claims, node_names=node_names, rules=task.rules)
             if inquiry.claims and not inquiry.refused

@@ -26,6 +26,9 @@ class Task:
     dump: Dump
     snapshot: Snapshot
     inquiries: tuple[Inquiry, ...]
+    is_named: bool
+    """Whether somebody named what is asked about; otherwise it is all that waits."""
+
     nodes: tuple[Node, ...]
     rules: Rules
     remarks: tuple[str, ...]
@@ -54,6 +57,7 @@ class Task:
                 replace(each, refused=tuple(refusals(dump, each, rules=rules)))
                 for each in inquiries
             ),
+            is_named=bool(arguments.claim or arguments.template),
             nodes=_nodes(dump.gathering, arguments.node),
             rules=rules,
             remarks=remarks,
