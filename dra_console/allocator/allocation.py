@@ -135,6 +135,20 @@ class AllocationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceStatus:
+    """What a driver says of a device that the claim has: conditions by type, as in `True`."""
+
+    driver: str
+    pool: str
+    device: str
+    conditions: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def device_id(self) -> DeviceId:
+        return DeviceId(self.driver, self.pool, self.device)
+
+
+@dataclass(frozen=True, slots=True)
 class ConsumerReference:
     """Who may use an allocated claim; `resource` is `pods` for a pod."""
 

@@ -16,6 +16,7 @@ from dra_console.allocator.allocation import (
     ConfigSource,
     ConsumerReference,
     DeviceResult,
+    DeviceStatus,
     OpaqueConfig,
     Toleration,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "DeviceId",
     "DeviceRequest",
     "DeviceResult",
+    "DeviceStatus",
     "DeviceTaintRule",
     "DeviceWish",
     "Json",
@@ -185,6 +187,7 @@ class ResourceClaim:
     allocation: AllocationResult | None = None
     reserved_for: tuple[ConsumerReference, ...] = ()
     is_deleting: bool = False
+    devices: tuple[DeviceStatus, ...] = ()
 
     @property
     def key(self) -> str:

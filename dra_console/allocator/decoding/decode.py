@@ -32,6 +32,7 @@ from dra_console.allocator.model import (
     DeviceConstraint,
     DeviceRequest,
     DeviceResult,
+    DeviceStatus,
     DeviceTaintRule,
     DeviceWish,
     Json,
@@ -105,6 +106,17 @@ def decode_claim(obj: JsonObject) -> ResourceClaim:
         allocation=None if allocation is None else _allocation(allocation),
         reserved_for=tuple(_consumer(entry) for entry in status.children("reservedFor")),
         is_deleting=metadata.has("deletionTimestamp"),
+        devices=tuple(
+            DeviceStatus(
+                driver=entry.text("driver"),
+                pool=entry.text("pool"),
+                device=entry.text("device"),
+                conditions={
+                    each.text("type"): each.text("status") for each in entry.children("conditions")
+                },
+            )
+            for entry in status.children("devices")
+        ),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from dra_console.allocator.cel.derived import Derivation, derivation
 from dra_console.allocator.cel.faults import CompileFault, EvaluationFault
 from dra_console.allocator.facts import DeviceFacts, facts_of
-from dra_console.allocator.inventory import AttributeKind, AttributeValue
+from dra_console.allocator.inventory import AttributeKind, AttributeValue, Scalar
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.rules import Feature
 from tests.unit.allocator.worlds import answer, claim, dev, pool, r, snapshot, with_gates
@@ -21,8 +21,8 @@ def numbered(*numbers: int) -> list[JsonObject]:
     return [pool("p", *(dev(f"d{at}", attributes={"n": n}) for at, n in enumerate(numbers)))]
 
 
-def deriving(name: str, expression: str, **fields: Json) -> JsonObject:
-    return r(derivedAttributes=[{"name": name, "expression": expression}], **fields)
+def deriving(name: str, expression: str, *, count: int = 1) -> JsonObject:
+    return r(derivedAttributes=[{"name": name, "expression": expression}], count=count)
 
 
 TABLE = [
@@ -132,7 +132,9 @@ def facts(**attributes: Json) -> DeviceFacts:
         ('["x"].filter(each, each == "y")', AttributeKind.STRINGS, ()),
     ],
 )
-def test_kinds_of_values(expression: str, kind: AttributeKind, value: object) -> None:
+def test_kinds_of_values(
+    expression: str, kind: AttributeKind, value: Scalar | tuple[Scalar, ...]
+) -> None:
     program = derivation(expression)
 
     assert isinstance(program, Derivation)
