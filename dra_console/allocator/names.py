@@ -22,6 +22,11 @@ NATIVE_DOMAIN: Final = "kubernetes.io/"
 QUOTA_PREFIX: Final = "requests."
 
 
+def size_bytes(text: str) -> int:
+    """Count the bytes of a text as it is stored; half of a surrogate pair is one character."""
+    return len(text.encode(errors="surrogatepass"))
+
+
 def dns_label(text: str) -> Iterator[str]:
     """Check a request, device or counter name."""
     if not LABEL.fullmatch(text):

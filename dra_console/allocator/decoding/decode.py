@@ -16,6 +16,7 @@ from dra_console.allocator.decoding.versions import (
     FLAT_REQUEST_FIELDS,
     check_version,
     claim_spec_as_v1,
+    version_of,
 )
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import (
@@ -102,7 +103,7 @@ def decode_claim(obj: JsonObject) -> ResourceClaim:
         namespace=metadata.text("namespace"),
         name=metadata.text("name"),
         uid=metadata.text("uid"),
-        spec=decode_claim_spec(obj.get("spec"), api_version=obj.get("apiVersion")),
+        spec=decode_claim_spec(obj.get("spec"), api_version=version_of(obj)),
         allocation=None if allocation is None else _allocation(allocation),
         reserved_for=tuple(_consumer(entry) for entry in status.children("reservedFor")),
         is_deleting=metadata.has("deletionTimestamp"),
@@ -129,9 +130,7 @@ def decode_template(obj: JsonObject) -> ResourceClaimTemplate:
     return ResourceClaimTemplate(
         namespace=metadata.text("namespace"),
         name=metadata.text("name"),
-        spec=decode_claim_spec(
-            spec.raw.get("spec"), path="spec.spec", api_version=obj.get("apiVersion")
-        ),
+        spec=decode_claim_spec(spec.raw.get("spec"), path="spec.spec", api_version=version_of(obj)),
         labels=stamped.text_map("labels"),
         annotations=stamped.text_map("annotations"),
     )
@@ -153,7 +152,7 @@ def decode_taint_rule(obj: JsonObject) -> DeviceTaintRule:
     )
 
 
-def decode_claim_spec(raw: Json, *, path: str = "spec", api_version: Json = None) -> ClaimSpec:
+def decode_claim_spec(raw: Json, *, path: str = "spec", api_version: str = "") -> ClaimSpec:
     """Read the spec of a claim, as it also stands in a template; `path` is where it was found.
 
     Without the version of the object that it is from, the shape of every version is read.

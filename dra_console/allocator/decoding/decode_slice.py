@@ -8,10 +8,9 @@ from dra_console.allocator.decoding.reading import (
     Fields,
     boolean_at,
     integer_at,
-    quantity_at,
     text_at,
 )
-from dra_console.allocator.decoding.versions import check_version, slice_spec_as_v1
+from dra_console.allocator.decoding.versions import check_version, slice_spec_as_v1, version_of
 from dra_console.allocator.inventory import (
     AttributeKind,
     AttributeValue,
@@ -49,6 +48,16 @@ LISTS: Final[Mapping[AttributeKind, Callable[[str, Json], Scalar]]] = MappingPro
         AttributeKind.VERSIONS: text_at,
     }
 )
+NULL: Final[Mapping[AttributeKind, Json]] = MappingProxyType(
+    {
+        AttributeKind.INTS: 0,
+        AttributeKind.BOOLS: False,
+        AttributeKind.STRINGS: "",
+        AttributeKind.VERSIONS: "",
+    }
+)
+"""What `null` means among the values of a list."""
+
 REACH_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
@@ -56,7 +65,7 @@ def decode_slice(obj: JsonObject) -> ResourceSlice:
     """Read a ResourceSlice."""
     check_version(obj)
     metadata = Fields.at("", obj).child("metadata") or Fields("metadata", {})
-    lifted = slice_spec_as_v1(obj.get("spec") or {}, path="spec", api_version=obj.get("apiVersion"))
+    lifted = slice_spec_as_v1(obj.get("spec") or {}, path="spec", api_version=version_of(obj))
     spec = Fields.at("spec", lifted)
     pool = spec.child("pool") or Fields("spec.pool", {})
     return ResourceSlice(
@@ -118,11 +127,8 @@ def _reach(fields: Fields) -> NodeReach:
 def _device(fields: Fields) -> Device:
     return Device(
         name=fields.text("name"),
-        attributes={
-            name: _attribute(Fields.at(path, entry))
-            for name, path, entry in fields.entries("attributes")
-        },
-        capacity={name: _capacity(path, entry) for name, path, entry in fields.entries("capacity")},
+        attributes={name: _attribute(entry) for name, entry in fields.named("attributes")},
+        capacity={name: _capacity(entry) for name, entry in fields.named("capacity")},
         consumes_counters=tuple(
             _counters(entry, name=entry.text("counterSet"))
             for entry in fields.children("consumesCounters")
@@ -144,13 +150,15 @@ def _attribute(fields: Fields) -> AttributeValue:
             return AttributeValue(kind, value_at(path, fields.raw[kind.value]))
     for kind, value_at in LISTS.items():
         if fields.has(kind.value):
-            entries = tuple(value_at(path, entry) for path, entry in fields.items(kind.value))
+            entries = tuple(
+                value_at(path, NULL[kind] if entry is None else entry)
+                for path, entry in fields.items(kind.value)
+            )
             return AttributeValue(kind, entries)
     return UNKNOWN_VALUE
 
 
-def _capacity(path: str, entry: Json) -> Capacity:
-    fields = Fields.at(path, entry if isinstance(entry, dict) else {"value": entry})
+def _capacity(fields: Fields) -> Capacity:
     policy = fields.child("requestPolicy")
     return Capacity(
         value=fields.quantity("value") or ZERO,
@@ -162,7 +170,7 @@ def _policy(fields: Fields) -> RequestPolicy:
     valid_range = fields.child("validRange")
     return RequestPolicy(
         default=fields.quantity("default"),
-        valid_values=tuple(quantity_at(path, entry) for path, entry in fields.items("validValues")),
+        valid_values=fields.quantities("validValues"),
         valid_range=None
         if valid_range is None
         else ValidRange(
@@ -177,8 +185,7 @@ def _counters(fields: Fields, *, name: str) -> CounterSet:
     return CounterSet(
         name=name,
         counters={
-            counter: Fields.at(path, entry).quantity("value") or ZERO
-            for counter, path, entry in fields.entries("counters")
+            counter: entry.quantity("value") or ZERO for counter, entry in fields.named("counters")
         },
         compatibility_groups=fields.texts("compatibilityGroups"),
     )

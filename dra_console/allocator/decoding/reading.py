@@ -1,10 +1,11 @@
 """Typed reading of JSON objects that remembers where it is.
 
-Kubernetes treats `null` as absent, also as an entry of a list, and a missing text as the empty
-text; so does this. Anything of another kind than the API declares is an error with the field's
-path.
+Kubernetes treats `null` as absent, in a list or a map as an entry without content, and a missing
+text as the empty text; so does this. Anything of another kind than the API declares is an error
+with the field's path.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
@@ -14,6 +15,7 @@ from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity
 
 LARGEST_INTEGER: Final = 2**63 - 1
+LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def kind_of(value: Json) -> str:
@@ -116,20 +118,37 @@ class Fields:
         for name, entry in self.at(self.path_of(key), value).raw.items():
             yield name, f"{self.path_of(key)}[{name}]", entry
 
+    def named(self, key: str) -> Iterator[tuple[str, Self]]:
+        """Walk a map of objects by name; `null` among them is an object without fields."""
+        for name, path, entry in self.entries(key):
+            yield name, self.at(path, {} if entry is None else entry)
+
     def text_map(self, key: str) -> Mapping[str, str]:
         """Return a map of texts, such as labels."""
-        return {name: text_at(path, entry) for name, path, entry in self.entries(key)}
+        return {
+            name: text_at(path, "" if entry is None else entry)
+            for name, path, entry in self.entries(key)
+        }
+
+    def quantities(self, key: str) -> tuple[Quantity, ...]:
+        """Return a list of quantities."""
+        return tuple(
+            quantity_at(path, 0 if entry is None else entry) for path, entry in self.items(key)
+        )
 
     def quantity_map(self, key: str) -> Mapping[str, Quantity]:
         """Return a map of quantities."""
-        return {name: quantity_at(path, entry) for name, path, entry in self.entries(key)}
+        return {
+            name: quantity_at(path, 0 if entry is None else entry)
+            for name, path, entry in self.entries(key)
+        }
 
 
 def text_at(path: str, value: Json) -> str:
-    """Take a value that has to be a text."""
+    """Take a value that has to be a text; half of a surrogate pair becomes U+FFFD, as in Go."""
     if not isinstance(value, str):
         raise DecodeError(path, f"expected a text, got {kind_of(value)}")
-    return value
+    return value if value.isascii() else LONE_SURROGATE.sub("\ufffd", value)
 
 
 def integer_at(path: str, value: Json) -> int:

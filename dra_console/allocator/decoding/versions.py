@@ -52,7 +52,13 @@ def served_versions(kind: str) -> tuple[str, ...]:
 
 def is_flat(obj: JsonObject) -> bool:
     """Tell whether the object is of a version with flat requests and `basic` devices."""
-    return obj.get("apiVersion") in FLAT_VERSIONS
+    return version_of(obj) in FLAT_VERSIONS
+
+
+def version_of(obj: JsonObject) -> str:
+    """Return group and version of an object, the empty text if it names none."""
+    version = obj.get("apiVersion")
+    return version if isinstance(version, str) else ""
 
 
 def check_version(obj: JsonObject) -> None:
@@ -64,8 +70,8 @@ def check_version(obj: JsonObject) -> None:
         DecodeError: the version is a classic one, or newer than this release.
 
     """
-    version = obj.get("apiVersion")
-    group, slash, name = str(version).partition("/")
+    version = version_of(obj)
+    group, slash, name = version.partition("/")
     if group != GROUP or not slash or name in READABLE_VERSIONS:
         return
     if name in CLASSIC_VERSIONS:
@@ -75,7 +81,7 @@ def check_version(obj: JsonObject) -> None:
     raise DecodeError("apiVersion", f"{version} {detail}; use {GROUP}/v1")
 
 
-def claim_spec_as_v1(spec: Json, *, path: str, api_version: Json = None) -> Json:
+def claim_spec_as_v1(spec: Json, *, path: str, api_version: str = "") -> Json:
     """Move the flat fields of each request into `exactly`.
 
     Raises:
@@ -94,7 +100,7 @@ def claim_spec_as_v1(spec: Json, *, path: str, api_version: Json = None) -> Json
     return spec | {"devices": devices | {"requests": lifted}}
 
 
-def _request_as_v1(request: Json, *, path: str, api_version: Json) -> Json:
+def _request_as_v1(request: Json, *, path: str, api_version: str) -> Json:
     if not isinstance(request, dict):
         return request
     flat: JsonObject = {name: request[name] for name in FLAT_REQUEST_FIELDS if name in request}
@@ -112,7 +118,7 @@ def _request_as_v1(request: Json, *, path: str, api_version: Json) -> Json:
     return rest | {"exactly": flat}
 
 
-def device_as_v1(device: JsonObject, *, path: str = "", api_version: Json = None) -> JsonObject:
+def device_as_v1(device: JsonObject, *, path: str = "", api_version: str = "") -> JsonObject:
     """Hoist `basic` and wrap bare capacities.
 
     Raises:
@@ -141,7 +147,7 @@ def device_as_v1(device: JsonObject, *, path: str = "", api_version: Json = None
     return lifted
 
 
-def slice_spec_as_v1(spec: Json, *, path: str, api_version: Json = None) -> Json:
+def slice_spec_as_v1(spec: Json, *, path: str, api_version: str = "") -> Json:
     """Lift the devices of a slice, and the ways in which older versions say "not set".
 
     Raises:
@@ -174,7 +180,7 @@ def as_v1(obj: JsonObject) -> JsonObject:
 
     """
     check_version(obj)
-    version, spec = obj.get("apiVersion"), obj.get("spec")
+    version, spec = version_of(obj), obj.get("spec")
     match obj.get("kind"):
         case "ResourceClaim":
             lifted = claim_spec_as_v1(spec, path="spec", api_version=version)
@@ -185,6 +191,6 @@ def as_v1(obj: JsonObject) -> JsonObject:
             lifted = slice_spec_as_v1(spec, path="spec", api_version=version)
         case _:
             return obj
-    if str(version).startswith(f"{GROUP}/"):
+    if version.startswith(f"{GROUP}/"):
         return obj | {"apiVersion": f"{GROUP}/v1", "spec": lifted}
     return obj | {"spec": lifted}

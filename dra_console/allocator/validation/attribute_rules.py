@@ -15,10 +15,7 @@ ATTRIBUTE_VALUES_LIMIT: Final = 48
 
 def check_attributes(device: Fields, errors: FieldErrors) -> None:
     """Check names, values and number of the attributes of a device."""
-    attributes = {
-        name: Fields.at(path, {} if value is None else value)
-        for name, path, value in device.entries("attributes")
-    }
+    attributes = dict(device.named("attributes"))
     entries = len(attributes) + sum(1 for _ in device.entries("capacity"))
     if entries > ATTRIBUTES_AND_CAPACITIES_LIMIT:
         limit = ATTRIBUTES_AND_CAPACITIES_LIMIT
@@ -62,5 +59,5 @@ def _check_version(text: str, errors: FieldErrors, *, path: str) -> None:
 
 
 def _check_text(text: str, errors: FieldErrors, *, path: str) -> None:
-    if len(text.encode()) > names.VALUE_LIMIT:
+    if names.size_bytes(text) > names.VALUE_LIMIT:
         errors.too_long(path, names.VALUE_LIMIT)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from dra_console.allocator.decoding.reading import Fields, quantity_at
+from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.quantity import MAX_NANOS, NANO, Quantity
 from dra_console.allocator.rules import Feature, Rules
 from dra_console.allocator.validation.field_errors import FieldErrors
@@ -18,9 +18,8 @@ ZERO: Final = Quantity(0)
 def check_capacities(device: Fields, errors: FieldErrors, *, rules: Rules) -> None:
     """Check the capacities of a device by name."""
     is_shared = device.boolean("allowMultipleAllocations") or False
-    for name, path, value in device.entries("capacity"):
+    for name, capacity in device.named("capacity"):
         check_qualified_name(name, errors, path=device.path_of("capacity"))
-        capacity = Fields.at(path, value if isinstance(value, dict) else {"value": value})
         policy = capacity.child("requestPolicy")
         if policy is None:
             continue
@@ -31,7 +30,7 @@ def check_capacities(device: Fields, errors: FieldErrors, *, rules: Rules) -> No
 
 
 def _check_policy(policy: Fields, errors: FieldErrors, *, total: Quantity, rules: Rules) -> None:
-    values = [quantity_at(path, value or 0) for path, value in policy.items("validValues")]
+    values = policy.quantities("validValues")
     valid_range, default = policy.child("validRange"), policy.quantity("default")
     if values and valid_range is not None:
         errors.forbidden(policy.path, "only one of `validValues` and `validRange` may be set")

@@ -44,7 +44,7 @@ def _check_condition(condition: Fields, errors: FieldErrors) -> None:
         ("reason", reason, REASON_LIMIT_BYTES),
         ("message", condition.text("message"), MESSAGE_LIMIT_BYTES),
     ):
-        if len(text.encode(errors="surrogatepass")) > limit:
+        if names.size_bytes(text) > limit:
             errors.too_long(condition.path_of(field), limit)
 
 

@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from dra_console.allocator import names
 from dra_console.allocator.api_json import Json
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.validation.field_errors import FieldErrors
@@ -49,4 +50,4 @@ def check_raw_object(
 
 def _size_bytes(value: Json) -> int:
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return len(text.encode(errors="surrogatepass"))
+    return names.size_bytes(text)

@@ -36,7 +36,7 @@ def check_driver_name(value: str, errors: FieldErrors, *, path: str) -> None:
     if not value:
         errors.required(path)
         return
-    if len(value.encode()) > names.LABEL_LIMIT:
+    if names.size_bytes(value) > names.LABEL_LIMIT:
         errors.too_long(path, names.LABEL_LIMIT)
     check_format(value.lower(), names.dns_subdomain, errors, path=path)
 
@@ -46,7 +46,7 @@ def check_pool_name(value: str, errors: FieldErrors, *, path: str) -> None:
     if not value:
         errors.required(path)
         return
-    if len(value.encode()) > names.POOL_LIMIT:
+    if names.size_bytes(value) > names.POOL_LIMIT:
         errors.too_long(path, names.POOL_LIMIT)
     for part in value.split("/"):
         for detail in names.dns_subdomain(part):
@@ -55,7 +55,7 @@ def check_pool_name(value: str, errors: FieldErrors, *, path: str) -> None:
 
 def check_c_identifier(value: str, errors: FieldErrors, *, path: str) -> None:
     """Check the last part of an attribute's or capacity's name."""
-    if len(value.encode()) > names.IDENTIFIER_LIMIT:
+    if names.size_bytes(value) > names.IDENTIFIER_LIMIT:
         errors.too_long(path, names.IDENTIFIER_LIMIT)
     check_format(value, names.c_identifier, errors, path=path)
 

@@ -112,4 +112,4 @@ def _check_finalizers(metadata: Fields, errors: FieldErrors) -> None:
 
 
 def _size_bytes(texts: Mapping[str, str]) -> int:
-    return sum(len(key.encode()) + len(value.encode()) for key, value in texts.items())
+    return sum(names.size_bytes(key) + names.size_bytes(value) for key, value in texts.items())

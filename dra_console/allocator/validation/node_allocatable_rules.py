@@ -12,10 +12,10 @@ HUGE_PAGES: Final = "hugepages-"
 def check_node_allocatable(device: Fields, errors: FieldErrors) -> None:
     """Check the resources of a device by name."""
     capacities = {name for name, _, _ in device.entries("capacity")}
-    for name, path, value in device.entries("nodeAllocatableResources"):
+    for name, resource in device.named("nodeAllocatableResources"):
+        path = resource.path
         if name not in NODE_RESOURCES and not name.startswith(HUGE_PAGES):
             errors.invalid(path, name, "must be a resource that nodes have, such as memory")
-        resource = Fields.at(path, {} if value is None else value)
         mapping, overhead = resource.child("mapping"), resource.child("overhead")
         if mapping is None and overhead is None:
             errors.required(path, "at least one of `mapping` and `overhead` must be set")

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from dra_console.allocator import names
 from dra_console.allocator.cel.checking import Dialect
 from dra_console.allocator.cel.selectors import (
     EXPRESSION_LIMIT_BYTES,
@@ -38,7 +39,7 @@ def check_selectors(
 
 def check_expression(expression: str, errors: FieldErrors, *, path: str, rules: Rules) -> None:
     """Compile one selector; the message has line and column of what is wrong."""
-    if len(expression.encode()) > EXPRESSION_LIMIT_BYTES:
+    if names.size_bytes(expression) > EXPRESSION_LIMIT_BYTES:
         errors.too_long(path, EXPRESSION_LIMIT_BYTES)
         return
     compiled = default_engine().compile(expression, Dialect.of_new(rules.features))
@@ -48,7 +49,7 @@ def check_expression(expression: str, errors: FieldErrors, *, path: str, rules: 
 
 def check_derivation(expression: str, errors: FieldErrors, *, path: str, rules: Rules) -> None:
     """Compile the expression of a derived attribute, whose result need not be a truth value."""
-    if len(expression.encode()) > EXPRESSION_LIMIT_BYTES:
+    if names.size_bytes(expression) > EXPRESSION_LIMIT_BYTES:
         errors.too_long(path, EXPRESSION_LIMIT_BYTES)
         return
     compiled = default_engine().compile(expression, Dialect.of_new(rules.features))

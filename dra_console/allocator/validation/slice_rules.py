@@ -112,12 +112,7 @@ def _check_devices(
 def _has_extras(device: Fields) -> bool:
     if listed(device, "taints") or listed(device, "consumesCounters"):
         return True
-    return any(
-        Fields.at(path, value).has(kind)
-        for _, path, value in device.entries("attributes")
-        if value is not None
-        for kind in LISTS
-    )
+    return any(attribute.has(kind) for _, attribute in device.named("attributes") for kind in LISTS)
 
 
 def _check_partition_type(spec: Fields, errors: FieldErrors) -> None:
@@ -137,10 +132,10 @@ def _check_partition_type(spec: Fields, errors: FieldErrors) -> None:
         return
     bare = name.removeprefix(f"{spec.text('driver')}/")
     for device in partitions:
-        attributes = {key: value for key, _, value in device.entries("attributes")}
+        attributes = dict(device.named("attributes"))
         own_path = f"{device.path_of('attributes')}[{name}]"
         attribute = attributes.get(name, attributes.get(bare))
-        if not isinstance(attribute, dict):
+        if attribute is None:
             errors.required(own_path, f"`{path}` names this attribute")
-        elif not isinstance(attribute.get("string"), str):
+        elif not attribute.has("string"):
             errors.invalid(own_path, "", f"must be a text, since `{path}` names it")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv6Interface, ip_interface
 from typing import Final, TypeAlias
 
+from dra_console.allocator import names
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.validation.allocation_rules import check_allocation, check_device_id
 from dra_console.allocator.validation.claim_shapes import ALLOCATION
@@ -111,7 +112,7 @@ def _check_device(device: Fields, errors: FieldErrors, *, held: frozenset[Device
 
 def _check_network(network: Fields, errors: FieldErrors) -> None:
     for field, limit in NETWORK_LIMITS_BYTES.items():
-        if len(network.text(field).encode(errors="surrogatepass")) > limit:
+        if names.size_bytes(network.text(field)) > limit:
             errors.too_long(network.path_of(field), limit)
     addresses, path = network.texts("ips"), network.path_of("ips")
     if is_too_many(addresses, IPS_LIMIT, errors, path=path):

@@ -290,3 +290,36 @@ def test_snapshot_sorts_objects_by_kind_and_leaves_out_the_rest() -> None:
         snapshot.taint_rules,
     )
     assert [len(kind) for kind in kinds] == [1, 1, 1, 1, 1]
+
+
+def test_null_in_a_map_or_a_list_is_an_entry_without_content() -> None:
+    device: JsonObject = a_device("gpu-0") | {
+        "attributes": {"a": None, "b": {"ints": [1, None]}},
+        "capacity": {"c": None},
+        "bindingConditions": [None],
+    }
+
+    (read,) = decode_slice(a_slice(devices=[device])).devices
+
+    assert read.attributes["a"].kind is AttributeKind.UNKNOWN
+    assert read.attributes["b"] == AttributeValue(AttributeKind.INTS, (1, 0))
+    assert read.capacity["c"].value == Quantity(0)
+    assert read.binding_conditions == ("",)
+
+
+def test_integers_have_64_bits() -> None:
+    wish = wish_of({"name": "gpu", "exactly": {"deviceClassName": "c", "count": 2**63 - 1}})
+    assert wish is not None
+    assert wish.count == 2**63 - 1
+
+    with pytest.raises(DecodeError) as refused:
+        wish_of({"name": "gpu", "exactly": {"deviceClassName": "c", "count": 2**63}})
+
+    assert refused.value.path == "spec.devices.requests[0].exactly.count"
+
+
+def test_half_of_a_surrogate_pair_is_replaced() -> None:
+    wish = wish_of({"name": "gpu", "exactly": {"deviceClassName": "a\ud800"}})
+
+    assert wish is not None
+    assert wish.device_class_name == "a\ufffd"
