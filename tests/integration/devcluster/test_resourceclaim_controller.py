@@ -196,7 +196,7 @@ class TestTemplates:
 
 
 class TestCleanUp:
-    async def test_a_generated_claim_is_deleted_when_its_pod_is_done(
+    async def test_189_a_generated_claim_is_deleted_when_its_pod_is_done(
         self, cluster: SmallCluster
     ) -> None:
         await cluster.start()
@@ -211,7 +211,7 @@ class TestCleanUp:
         await eventually(lambda: not cluster.has_claim(name))
         assert cluster.has_pod("train")
 
-    def test_a_pod_deleted_before_it_was_scheduled_frees_its_claims(
+    def test_190_a_pod_deleted_before_it_was_scheduled_frees_its_claims(
         self, cluster: SmallCluster, controller: ResourceClaimController
     ) -> None:
         cluster.add_claim("mine")
@@ -223,7 +223,7 @@ class TestCleanUp:
 
         assert status_of(cluster.claim("mine")) == {}
 
-    def test_a_claim_deleted_while_in_use_goes_when_the_pod_is_done(
+    def test_191_a_claim_deleted_while_in_use_goes_when_the_pod_is_done(
         self, cluster: SmallCluster, controller: ResourceClaimController
     ) -> None:
         cluster.add_claim("mine")

@@ -81,7 +81,7 @@ class TestNames:
         assert generate_name("p" * 52, pod_claim_name="gpu") == "p" * 52 + "-gpu-"
         assert generate_name("p" * 53, pod_claim_name="gpu") != "p" * 53 + "-gpu-"
 
-    def test_both_names_are_cut_in_proportion_and_the_last_hyphen_goes(self) -> None:
+    def test_192_both_names_are_cut_in_proportion_and_the_last_hyphen_goes(self) -> None:
         name = generate_name("p" * 60, pod_claim_name="c" * 20)
 
         assert name == "p" * 41 + "-" + "c" * 13
@@ -170,7 +170,7 @@ class TestCleanUp:
         assert step == CleanUp()
 
     @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-    def test_the_last_consumers_end_frees_the_devices_but_not_the_claim(self, phase: str) -> None:
+    def test_189_the_last_consumers_end_frees_the_devices_but_not_the_claim(self, phase: str) -> None:
         step = clean_up(held_by("a"), pod_named=pods(a_pod("a", node="gpu-01", phase=phase)))
 
         assert step.dropped == {a_uid(f"Pod/{NAMESPACE}/a")}
