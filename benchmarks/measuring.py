@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.answers import Placement, compare
-from benchmarks.ours import cold_seconds, place_all, pods_of, timed, warm_seconds
+from benchmarks.ours import cold_seconds, first_seconds, place_all, pods_of, timed, warm_seconds
 from benchmarks.reference import Reference
 from benchmarks.reference_search import OutOfTimeError
 from benchmarks.scenarios import Scenario
@@ -38,12 +38,16 @@ def measure(scenario: Scenario, *, upstream: Upstream | None, seconds: float) ->
     if upstream is not None:
         answer = upstream.answer(scenario)
         times |= answer.seconds
+        if not scenario.is_beside_upstream:
+            del times[Column.GO_FIRST]
         if answer.placements is None:
             unfinished |= answer.seconds.keys()
         else:
             answers["upstream"] = answer.placements
 
     compare(scenario.key, answers)
+    if scenario.is_beside_upstream:
+        times[Column.FIRST] = first_seconds(scenario, seconds=seconds)
     times[Column.COLD] = cold_seconds(scenario, seconds=seconds)
     times[Column.WARM] = warm_seconds(scenario, seconds=seconds)
     return Row(scenario.id, scenario.title, times, scenario.targets, frozenset(unfinished))

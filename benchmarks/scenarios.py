@@ -7,14 +7,12 @@ device for device between our allocator, the reference method and upstream's.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from benchmarks.claims import NOTHING_MATCHES, RAREST_BOARD, a_claim, a_request
 from benchmarks.fleets import PCIE_ROOT, World, gpu_fleet
 from benchmarks.partitions import PARENT, PARTITIONS, SHARED_GPUS, partitioned_fleet, shared_fleet
 from benchmarks.targets import Column, Target, faster, within
-from dra_console.allocator.decoding.decode import decode_claim
-from dra_console.allocator.model import JsonObject, ResourceClaim
+from dra_console.allocator.model import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,8 @@ class Scenario:
     limit_seconds: float = 60
     """When the plain method and upstream are stopped."""
 
-    @cached_property
-    def claim(self) -> ResourceClaim:
-        return decode_claim(self.claim_object)
+    is_beside_upstream: bool = False
+    """Whether the first question of a process is timed as well."""
 
     @property
     def key(self) -> str:
@@ -162,7 +159,17 @@ def _beside_upstream(scale: Scale) -> Iterator[Scenario]:
             (f"{gpus + 1} GPUs of {gpus} on", 1_000, a_claim(a_request(count=gpus + 1))),
         ):
             targets = (
+                faster(1, than=Column.GO_FIRST, of=Column.FIRST),
                 faster(1, than=Column.GO_COLD, of=Column.COLD),
+                faster(times, than=Column.GO_FIRST),
                 faster(times, than=Column.GO_COLD),
             )
-            yield Scenario("B12", f"{what} {nodes} nodes", world, claim, 1, targets)
+            yield Scenario(
+                "B12",
+                f"{what} {nodes} nodes",
+                world,
+                claim,
+                1,
+                targets,
+                is_beside_upstream=True,
+            )

@@ -43,11 +43,12 @@ class Row:
         }
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """Write a Markdown table, one line for each row, that can be read as it stands."""
-    header = ["", "scenario", *Column, "target", "measured", "met"]
-    lines = [header, *(_cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    columns = [column for column in Column if any(column in row.seconds for row in rows)]
+    header = ["", "scenario", *columns, "target", "measured", "met"]
+    lines = [header, *(_cells(row, columns) for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join(
         f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))} |"
@@ -78,11 +79,11 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, columns: Iterable[Column]) -> list[str]:
     return [
         row.id,
         row.title,
-        *(_figure(row, column) for column in Column),
+        *(_figure(row, column) for column in columns),
         "; ".join(map(str, row.targets)),
         "; ".join(_measured(target, row.seconds) for target in row.targets),
         "; ".join(_verdict(target.is_met(row.seconds)) for target in row.targets),

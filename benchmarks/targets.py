@@ -13,8 +13,11 @@ from typing import TypeAlias
 class Column(StrEnum):
     """Where a time was measured."""
 
+    FIRST = "first"
+    """Ours as the first question of a process: the CEL environment is made, too."""
+
     COLD = "cold"
-    """Ours on a decoded snapshot that nobody has asked about, nothing compiled."""
+    """Ours on a decoded snapshot that nobody has asked about, no expression compiled."""
 
     WARM = "warm"
     """Ours on an index, or a fleet, that has answered before."""
@@ -22,8 +25,11 @@ class Column(StrEnum):
     REFERENCE = "reference"
     """The plain method in Python, selectors compiled."""
 
+    GO_FIRST = "go first"
+    """Upstream's NewAllocator and Allocate as the first question of a process."""
+
     GO_COLD = "go cold"
-    """Upstream's NewAllocator and Allocate in a new process, nothing compiled."""
+    """The same in a process that has its CEL environment, no expression compiled."""
 
     GO_POD = "go pod"
     """The same with the selectors compiled before: what kube-scheduler does for each pod."""

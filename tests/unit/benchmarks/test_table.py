@@ -47,11 +47,13 @@ def test_times_are_written_in_the_unit_that_suits_them(seconds: float, text: str
 def test_the_table_shows_figures_bounds_gaps_and_verdicts() -> None:
     row = a_row(unfinished=frozenset({Column.REFERENCE}), targets=(faster(100), within(0.01)))
 
-    header, _line, cells = table([row]).splitlines()
+    other = a_row(seconds={**TIMES, Column.GO_COLD: 0.001})
+    header, _line, cells, _other = table([row, other]).splitlines()
 
     shown = dict(zip(split(header), split(cells), strict=True))
     assert shown["reference"] == "> 10 ms"
     assert shown["go cold"] == "-"
+    assert "go warm" not in shown
     assert shown["measured"] == "500x; 20 us"
     assert shown["met"] == "yes; NO"
 
