@@ -22,6 +22,7 @@ STRICT: Final = re.compile(
 )
 LENIENT_HEAD: Final = re.compile(r"v?(?P<parts>[0-9]+(?:\.[0-9]+){0,2})(?P<rest>[-+].*)?", re.ASCII)
 CORE_PARTS: Final = 3
+GREATEST_NUMBER: Final = (1 << 64) - 1
 
 
 class SemverError(AllocatorError, ValueError):
@@ -49,6 +50,8 @@ class Semver:
         if found is None:
             raise SemverError(f"expected a semantic version such as 1.2.3, got {text!r}")
         core = (int(found["major"]), int(found["minor"]), int(found["patch"]))
+        if max(core) > GREATEST_NUMBER:
+            raise SemverError(f"a number of the version {text!r} is too large")
         pre_release = tuple(found["pre"].split(".")) if found["pre"] else ()
         return cls(core, pre_release, found["build"] or "")
 
@@ -60,8 +63,9 @@ class Semver:
             SemverError: not even that.
 
         """
-        found = LENIENT_HEAD.fullmatch(text.strip())
-        if found is None:
+        found = LENIENT_HEAD.fullmatch(text)
+        is_short = found is not None and found["parts"].count(".") < CORE_PARTS - 1
+        if found is None or (is_short and found["rest"]):
             raise SemverError(f"expected a version such as v1.2, got {text!r}")
         parts = [str(int(part)) for part in found["parts"].split(".")]
         parts += ["0"] * (CORE_PARTS - len(parts))

@@ -110,6 +110,8 @@ def parse_url(spelled: str) -> Url:
     has_scheme = SCHEME.match(spelled)
     if not spelled or CONTROL.search(spelled) or not (has_scheme or spelled.startswith("/")):
         raise ValueError(f"expected an absolute URL, got {spelled!r}")
+    if has_scheme and not spelled.startswith("/", has_scheme.end()):
+        return Url(spelled)
     parts = urlsplit(spelled)
     host = parts.netloc.rpartition("@")[2]
     _, bracket, port = host.rpartition("]")
@@ -124,8 +126,6 @@ def parse_url(spelled: str) -> Url:
         raise ValueError(f"invalid port {port!r} after host")
     if PERCENT.search(parts.path) or PERCENT.search(host):
         raise ValueError(f"invalid URL escape in {spelled!r}")
-    if has_scheme and not parts.netloc and parts.path and not parts.path.startswith("/"):
-        raise ValueError(f"invalid URI for request: {spelled!r}")
     return Url(spelled)
 
 
@@ -221,6 +221,8 @@ def _query(values: Sequence[Value]) -> dict[Hashable, Value]:
 
 def _path(values: Sequence[Value]) -> str:
     path = urlsplit(_url(values[0])).path
+    if not path.startswith("/"):
+        return ""
     return (
         path
         if quote(unquote(path), safe=PATH_KEPT + "%") == path

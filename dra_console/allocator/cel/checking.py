@@ -32,6 +32,8 @@ MESSAGES: Final = {
 }
 REPORT: Final = re.compile(r"ERROR: <input>:(?P<line>-?\d+):(?P<column>-?\d+): (?P<text>[^\n]*)")
 UNDEFINED: Final = re.compile(r"^(undefined field '\w+').*")
+UNKNOWN_PATH: Final = re.compile(r"undeclared reference to '(?P<name>\w+)\.[\w.]+'")
+"""The engine points at the dot; Kubernetes at the name before it, and names only that."""
 TOO_DEEP: Final = "recursion"
 ENGINE_ERRORS: Final = (RuntimeError, TypeError, ValueError, OverflowError)
 """Seen from the engine; the first is the usual one, the others came out of fuzzing."""
@@ -97,11 +99,20 @@ def _fault(expression: str, report: str) -> CompileFault:
         )
     if TOO_DEEP in report:
         return CompileFault("the expression is nested too deeply")
-    found = REPORT.search(report)
-    if found is None:
+    places = [
+        (int(found["line"]), int(found["column"]), found["text"])
+        for found in REPORT.finditer(report)
+    ]
+    if not places:
         return CompileFault(report.partition(" [")[0])
-    message = UNDEFINED.sub(r"\1", found["text"]).removesuffix(" (in container '')")
-    return CompileFault(message, int(found["line"]), int(found["column"]))
+    line, column, message = min([place for place in places if place[0] > 0] or places)
+    message = UNDEFINED.sub(r"\1", message).removesuffix(" (in container '')")
+    unknown = UNKNOWN_PATH.fullmatch(message)
+    if unknown:
+        name = unknown["name"]
+        before = expression.splitlines()[line - 1][: column - 1]
+        return CompileFault(f"undeclared reference to '{name}'", line, before.rfind(name) + 1)
+    return CompileFault(message, line, column)
 
 
 @cache

@@ -149,8 +149,8 @@ def _when_built(tree: CheckedTree) -> CompileFault | None:
             _constant_value(node)
         except EvaluationError as error:
             return CompileFault(f"program instantiation failed: {error}")
-        if node.function in {"find", "findAll"} and isinstance(operands[1], Literal):
-            message = patterns.fault(str(operands[1].value))
+        if node.function in {"find", "findAll"} and isinstance(node.operands[1], Literal):
+            message = patterns.fault(str(node.operands[1].value))
             if message is not None:
                 return CompileFault(f"program instantiation failed: {message}")
     messages = [node for node in walk(tree.root) if isinstance(node, MapOf) and node.message]
@@ -190,6 +190,14 @@ def _formats(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
                     yield from _format(tree, node, template, arguments)
 
 
+def _parts(node: Node) -> Iterator[Node]:
+    """Walk a value and, where a list or map is written, what is in it."""
+    yield node
+    if isinstance(node, ListOf | MapOf):
+        for child in children(node):
+            yield from _parts(child)
+
+
 def _format(
     tree: CheckedTree, call: Call, template: str, arguments: ListOf
 ) -> Iterator[tuple[Node, str]]:
@@ -199,10 +207,11 @@ def _format(
         yield call, str(error)
         return
     for letter, argument in zip(letters, arguments.elements, strict=False):
-        kind = tree.type_of(argument)
-        if kind.kind is not Kind.DYN and kind.kind not in FORMATTABLE[letter]:
-            yield argument, f"error during formatting: %{letter} can't be used on {kind}"
-            return
+        for part in _parts(argument) if letter == "s" else (argument,):
+            kind = tree.type_of(part)
+            if kind.kind is not Kind.DYN and kind.kind not in FORMATTABLE[letter]:
+                yield part, f"error during formatting: %{letter} can't be used on {kind}"
+                return
     given = len(arguments.elements)
     if given < len(letters):
         yield arguments, f"index {given} out of range"

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from dra_console.allocator.cel import run_costs
 from dra_console.allocator.cel.library import FUNCTIONS
-from dra_console.allocator.cel.operators import Function, add, item, item_or_none
+from dra_console.allocator.cel.operators import Function, add, is_in, item, item_or_none
 from dra_console.allocator.cel.tree import (
     Call,
     Fold,
@@ -36,6 +36,7 @@ from dra_console.allocator.cel.values import (
     no_such_overload,
     type_name,
 )
+from dra_console.allocator.semver import Semver
 
 ACCUMULATOR: Final = "@result"
 """What macros call their accumulator; `cel.bind` uses the name that the user gave."""
@@ -204,6 +205,8 @@ def _call(node: Call) -> Step:
     special = SPECIAL.get(node.function)
     if special is not None:
         return special(*map(compiled, node.operands))
+    if node.function == "@in" and _is_constant(node.arguments[1]):
+        return _member(*node.arguments)
     function = _added if node.function == "_+_" else FUNCTIONS[node.function]
     return _plain(node.function, function, tuple(map(compiled, node.operands)))
 
@@ -346,10 +349,34 @@ SPECIAL: Final[dict[str, Callable[..., Step]]] = {  # type: ignore[explicit-any]
 """Functions that do not just take values."""
 
 
+def _is_constant(node: Node) -> bool:
+    return (
+        isinstance(node, ListOf)
+        and not node.optional_indices
+        and all(isinstance(each, Literal) for each in node.elements)
+    )
+
+
+def _member(wanted: Node, listed: Node) -> Step:
+    """Look for a value among constants, which upstream keeps as a set.
+
+    Nothing is in an empty set, whatever it is, an error even; and versions cannot be looked for.
+    """
+    if isinstance(listed, ListOf) and not listed.elements:
+        return lambda _: False
+
+    def looked_for(values: Sequence[Value]) -> Value:
+        if isinstance(values[0], Semver):
+            raise EvaluationError("internal error: a version cannot be looked for among constants")
+        return is_in(values[0], values[1])
+
+    return _plain("@in", looked_for, (compiled(wanted), compiled(listed)))
+
+
 def _list(node: ListOf) -> Step:
     steps = tuple(map(compiled, node.elements))
     optional = frozenset(node.optional_indices)
-    if not optional and all(isinstance(each, Literal) for each in node.elements):
+    if _is_constant(node):
         constant = [step(Frame({}, Meter(0))) for step in steps]
         return lambda _: constant
 
@@ -447,6 +474,8 @@ def _loop(node: Fold) -> Step:
                 accumulated = step(inner)
             except EvaluationError as error:
                 accumulated = Failure(error)
+        if isinstance(accumulated, Growing):
+            accumulated = [*accumulated]
         outer = Frame(frame.variables | {node.accumulator: accumulated}, frame.meter)
         return result(outer)
 

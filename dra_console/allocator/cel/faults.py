@@ -11,8 +11,12 @@ class CompileFault:
     line: int | None = None
     column: int | None = None
     hint: str | None = None
+    is_too_complex: bool = False
+    """It is right, but could cost more than a new expression may."""
 
     def __str__(self) -> str:
+        if self.is_too_complex:
+            return self.message
         where = "" if self.line is None else f"line {self.line}, column {self.column}: "
         hint = f"; {self.hint}" if self.hint else ""
         return f"compilation failed: {where}{self.message}{hint}"

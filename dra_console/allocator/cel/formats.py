@@ -4,7 +4,6 @@ Source: format.go of k8s.io/apiserver/pkg/cel/library.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,9 +63,11 @@ def _label_value(value: str) -> str | None:
 
 
 def _base64(value: str) -> str | None:
+    if not value:
+        return "invalid base64"
     try:
         base64.b64decode(value, validate=True)
-    except binascii.Error:
+    except ValueError:
         return "invalid base64"
     return None
 

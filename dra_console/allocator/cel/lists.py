@@ -136,7 +136,10 @@ def _distinct(values: Sequence[Value]) -> list[Value]:
 
 
 def _sort(values: Sequence[Value]) -> list[Value]:
-    return sorted(entries(values[0]), key=cmp_to_key(_order))
+    listed = entries(values[0])
+    if listed:
+        _order(listed[0], listed[0])
+    return sorted(listed, key=cmp_to_key(_order))
 
 
 def _contains_all(listed: Value, wanted: Value) -> bool:

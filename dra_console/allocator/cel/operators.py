@@ -85,11 +85,11 @@ def add(left: Value, right: Value) -> Value:  # noqa: C901, PLR0911  one pair of
                 return left + right
             case bytes(), bytes():
                 return left + right
-            case list(), list():
-                return left + right
             case Duration(), Duration():
                 return duration(left.nanos + right.nanos)
     match left, right:
+        case list(), list():
+            return [*left, *right]
         case Timestamp(), Duration():
             return timestamp(left.nanos + right.nanos)
         case Duration(), Timestamp():
@@ -199,7 +199,7 @@ def compare(left: Value, right: Value) -> int | None:
 def is_in(wanted: Value, container: Value) -> bool:
     """Look for an element of a list or a key of a map."""
     if isinstance(container, list):
-        return any(is_same(each, wanted) for each in container)
+        return any(is_same(wanted, each) for each in container)
     if isinstance(container, dict):
         try:
             return as_key(wanted) in container

@@ -4,8 +4,9 @@ Python's `re` would do for most, but backtracks: a selector could stop a worker 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from threading import Lock
 from typing import Final
 
@@ -17,6 +18,8 @@ from dra_console.allocator.cel.values import EvaluationError, Value
 
 CONFIG: Final = "name: patterns\nextensions:\n- name: optional\n- name: regex\n"
 ANSWERS_KEPT: Final = 4_096
+REPEATS_LIMIT: Final = 1_000
+"""RE2 repeats no more often; a device's texts have 64 characters."""
 GROUP: Final = re.compile(
     r"(?P<kept>\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]|\(\?(?!P?<)|[^(])"
     r"|(?P<capturing>\((?:\?P?<[A-Za-z_]\w*>)?)",
@@ -36,7 +39,6 @@ def _program(expression: str) -> cel.Expression:
 
 MATCHES: Final = _program("subject.matches(pattern)")
 FIRST: Final = _program("regex.extract(subject, pattern).orValue('')")
-ALL: Final = _program("regex.extractAll(subject, pattern)")
 
 
 def without_groups(pattern: str) -> str:
@@ -75,10 +77,43 @@ def _find(values: Sequence[Value]) -> str:
 
 
 def _find_all(values: Sequence[Value]) -> list[Value]:
-    found = _asked(ALL, text(values[0]), without_groups(text(values[1])))
     limit = whole(values[2]) if len(values) > 2 else -1  # noqa: PLR2004  a limit
-    every = [str(each) for each in found] if isinstance(found, list) else []
-    return [*(every if limit < 0 else every[:limit])]
+    every = _all(text(values[0]), without_groups(text(values[1])))
+    return [*(every if limit < 0 else islice(every, limit))]
+
+
+def _all(subject: str, pattern: str) -> Iterator[str]:
+    """Walk the matches as Go does: none is empty right behind another one."""
+    at, last_end = 0, -1
+    while at <= len(subject):
+        found = _from(subject, pattern, at)
+        if found is None:
+            return
+        start, match = found
+        end = start + len(match)
+        if end == at:
+            at += 1
+        else:
+            at = end
+        if match or start != last_end:
+            yield match
+        last_end = end
+
+
+def _from(subject: str, pattern: str, at: int) -> tuple[int, str] | None:
+    """Find the first match from a place on, and where it starts.
+
+    What is before the match is asked for, so that the pattern sees where the text begins.
+    """
+    if at > REPEATS_LIMIT:
+        raise EvaluationError(f"findAll looks at {REPEATS_LIMIT} characters only")
+    if not _asked(MATCHES, subject, rf"\A(?s:.{{{at},}}?)(?:{pattern})"):
+        return None
+    before = str(_asked(FIRST, subject, rf"\A((?s:.{{{at},}}?))(?:{pattern})"))
+    if len(before) > REPEATS_LIMIT:
+        raise EvaluationError(f"findAll looks at {REPEATS_LIMIT} characters only")
+    match = str(_asked(FIRST, subject, rf"\A(?s:.{{{len(before)}}})((?:{pattern}))"))
+    return len(before), match
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

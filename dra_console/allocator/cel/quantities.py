@@ -5,7 +5,12 @@ from typing import Final, TypeVar
 
 from dra_console.allocator.cel.operators import INT_MAX, INT_MIN, Function
 from dra_console.allocator.cel.strings import text
-from dra_console.allocator.cel.values import EvaluationError, Value, no_such_overload
+from dra_console.allocator.cel.values import (
+    ComputedQuantity,
+    EvaluationError,
+    Value,
+    no_such_overload,
+)
 from dra_console.allocator.quantity import NANO, Quantity
 from dra_console.allocator.semver import Semver
 
@@ -58,7 +63,7 @@ def _ordering(name: str, answer: Callable[[int], Value]) -> Function:
     def compared(values: Sequence[Value]) -> Value:
         match values:
             case [Quantity() as left, Quantity() as right]:
-                return answer((left > right) - (left < right))
+                return answer((left.nanos > right.nanos) - (left.nanos < right.nanos))
             case [Semver() as left_version, Semver() as right_version]:
                 return answer((left_version > right_version) - (left_version < right_version))
         raise no_such_overload(name, *values)
@@ -70,6 +75,10 @@ def _term(value: Value) -> Quantity:
     if type(value) is int:
         return Quantity.of(value)
     return _amount(value)
+
+
+def _computed(quantity: Quantity) -> ComputedQuantity:
+    return ComputedQuantity(quantity.nanos, quantity.family)
 
 
 def _is_integer(values: Sequence[Value]) -> bool:
@@ -96,8 +105,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "isGreaterThan": _ordering("isGreaterThan", lambda order: order > 0),
     "isLessThan": _ordering("isLessThan", lambda order: order < 0),
     "compareTo": _ordering("compareTo", lambda order: order),
-    "add": lambda values: _amount(values[0]) + _term(values[1]),
-    "sub": lambda values: _amount(values[0]) - _term(values[1]),
+    "add": lambda values: _computed(_amount(values[0]) + _term(values[1])),
+    "sub": lambda values: _computed(_amount(values[0]) - _term(values[1])),
     "sign": _sign,
     "isInteger": _is_integer,
     "asInteger": _as_integer,

@@ -17,6 +17,7 @@ from typing import Final
 
 from dra_console.allocator.cel.checking import STORED, Dialect, check
 from dra_console.allocator.cel.checks import fault_of
+from dra_console.allocator.cel.cost import estimated_cost
 from dra_console.allocator.cel.evaluation import Frame, Meter, Step, compiled
 from dra_console.allocator.cel.faults import CompileFault, EvaluationFault
 from dra_console.allocator.cel.reads import Read, Reads, reads_of
@@ -124,6 +125,13 @@ def _compile(expression: str, dialect: Dialect) -> Program | CompileFault:
     fault = fault_of(tree, expression, attribute=Kind.DYN if dialect.has_lists else Kind.ANY)
     if fault is not None:
         return fault
+    if dialect.is_new:
+        cost = estimated_cost(tree)
+        if cost > COST_LIMIT:
+            return CompileFault(
+                f"too complex, exceeds cost limit: it may cost {cost}, the limit is {COST_LIMIT}",
+                is_too_complex=True,
+            )
     return Program(expression, reads_of(tree.root), compiled(tree.root))
 
 

@@ -4,6 +4,7 @@ Field numbers are those of cel-spec's `checked.proto` and `syntax.proto`.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from dra_console.allocator.cel import wire
@@ -37,6 +38,7 @@ PRIMITIVES: Final = (
 WELL_KNOWN: Final = (Kind.OTHER, Kind.ANY, Kind.TIMESTAMP, Kind.DURATION)
 NULL, BOOL, INT, UINT, DOUBLE, STRING, BYTES = range(1, 8)
 """Alternatives of `Constant`."""
+TYPES_KEPT: Final = 1_024
 
 
 def read_checked(serialized: bytes) -> CheckedTree:
@@ -55,6 +57,7 @@ def read_checked(serialized: bytes) -> CheckedTree:
     return CheckedTree(_node(wire.message(checked, 4)), types, overloads, offsets)
 
 
+@lru_cache(maxsize=TYPES_KEPT)
 def _type(raw: bytes) -> CelType:  # noqa: C901, PLR0911  one alternative of the message each
     found = wire.fields(raw)
     (number,) = found or (1,)

@@ -74,6 +74,16 @@ class Timestamp:
     nanos: int
 
 
+class ComputedQuantity(Quantity):
+    """What `add` and `sub` return.
+
+    Upstream cannot compare it as the right side of `==`, where it says that there is no such
+    overload; on the left side and in methods it is a quantity like any other.
+    """
+
+    __slots__ = ()
+
+
 class Foreign:
     """Base of the values that only functions of Kubernetes make."""
 
@@ -96,6 +106,7 @@ TYPE_NAMES: Final[Mapping[type, str]] = {
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
     Quantity: "kubernetes.Quantity",
+    ComputedQuantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
 }
 NUMBERS: Final = frozenset({int, Uint, float})
@@ -120,7 +131,7 @@ def is_number(value: Value) -> bool:
     return type(value) in NUMBERS
 
 
-def equal(left: Value, right: Value) -> bool:  # noqa: PLR0911  one type each
+def equal(left: Value, right: Value) -> bool:  # noqa: C901, PLR0911  one type each
     """Compare as `==` does.
 
     Raises:
@@ -132,25 +143,39 @@ def equal(left: Value, right: Value) -> bool:  # noqa: PLR0911  one type each
             return left == right
         if is_number(left):
             return False
-    if isinstance(left, Quantity | Semver | Foreign):
+    if isinstance(left, Quantity):
+        if not isinstance(right, Quantity) or isinstance(right, ComputedQuantity):
+            raise no_such_overload()
+        return left.nanos == right.nanos
+    if isinstance(left, Semver | Foreign):
         if type(left) is not type(right):
             raise no_such_overload()
         return left == right
-    if isinstance(left, list):
-        return (
-            isinstance(right, list) and len(left) == len(right) and all(map(is_same, left, right))
-        )
-    if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and len(left) == len(right)
-            and all(key in right and is_same(value, right[key]) for key, value in left.items())
-        )
+    if isinstance(left, list | dict):
+        return _equal_inside(left, right)
     if isinstance(left, Optional):
         if not isinstance(right, Optional) or left.is_present != right.is_present:
             return False
         return not left.is_present or is_same(left.value, right.value)
     return type(left) is type(right) and left == right
+
+
+def _equal_inside(left: list[Value] | dict[Hashable, Value], right: Value) -> bool:
+    if not isinstance(right, list | dict) or len(left) != len(right):
+        return False
+    if isinstance(left, list):
+        return isinstance(right, list) and all(map(_may_be_equal, left, right))
+    return isinstance(right, dict) and all(
+        key in right and _may_be_equal(value, right[key]) for key, value in left.items()
+    )
+
+
+def _may_be_equal(left: Value, right: Value) -> bool:
+    """Compare as lists and maps compare what is in them: an error is not a difference."""
+    try:
+        return equal(left, right)
+    except EvaluationError:
+        return True
 
 
 def is_same(left: Value, right: Value) -> bool:

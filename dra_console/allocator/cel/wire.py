@@ -13,6 +13,8 @@ VARINT: Final = 0
 FIXED64: Final = 1
 BYTES: Final = 2
 FIXED32: Final = 5
+MORE: Final = 0x80
+"""The bit of a byte that says that more follow."""
 SIGN_BIT: Final = 1 << 63
 
 Value: TypeAlias = int | bytes
@@ -28,22 +30,34 @@ def fields(message: bytes) -> Fields:
 
     """
     found: Fields = {}
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
+    at, end = 0, len(message)
+    while at < end:
+        tag = message[at]
+        at += 1
+        if tag & MORE:
+            tag, at = _varint(message, at - 1)
         kind = tag & 7
         value: Value
-        if kind == VARINT:
-            value, at = _varint(message, at)
-        elif kind == BYTES:
-            size, at = _varint(message, at)
-            value, at = message[at : at + size], at + size
+        if kind in {VARINT, BYTES}:
+            if at >= end:
+                raise ValueError("the message ends within a field")
+            value = message[at]
+            at += 1
+            if value & MORE:
+                value, at = _varint(message, at - 1)
+            if kind == BYTES:
+                at += value
+                value = message[at - value : at]
         elif kind in {FIXED64, FIXED32}:
             size = 8 if kind == FIXED64 else 4
             value, at = message[at : at + size], at + size
         else:
             raise ValueError(f"unknown wire type {kind}")
-        found.setdefault(tag >> 3, []).append(value)
+        held = found.get(tag >> 3)
+        if held is None:
+            found[tag >> 3] = [value]
+        else:
+            held.append(value)
     return found
 
 
@@ -108,5 +122,5 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         shift += 7
-        if byte < 0x80:  # noqa: PLR2004  the bit that says "more follows"
+        if not byte & MORE:
             return value, at

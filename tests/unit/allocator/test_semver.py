@@ -29,7 +29,7 @@ def test_precedence(pair: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "1.2", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3+"]
+    "text", ["", "1", "1.2", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01", "1.2.3+", f"{1 << 64}.0.0"]
 )
 def test_strict_reading_refuses_what_the_standard_does(text: str) -> None:
     with pytest.raises(SemverError):
@@ -38,15 +38,16 @@ def test_strict_reading_refuses_what_the_standard_does(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "normal"),
-    [("v1", "1.0.0"), ("1.2", "1.2.0"), ("v01.02.03", "1.2.3"), ("1.2-rc.1", "1.2.0-rc.1")],
+    [("v1", "1.0.0"), ("1.2", "1.2.0"), ("v01.02.03", "1.2.3"), ("v1.2.3-rc.1", "1.2.3-rc.1")],
 )
 def test_lenient_reading_completes_the_version(text: str, normal: str) -> None:
     assert str(Semver.parse_leniently(text)) == normal
 
 
-def test_lenient_reading_still_wants_a_version() -> None:
+@pytest.mark.parametrize("text", ["latest", "", " 1.2", "vv1", "1.2-rc.1", "1+a", "1.2.3-rc.01"])
+def test_lenient_reading_still_wants_a_version(text: str) -> None:
     with pytest.raises(SemverError):
-        Semver.parse_leniently("latest")
+        Semver.parse_leniently(text)
 
 
 def test_build_metadata_does_not_count() -> None:

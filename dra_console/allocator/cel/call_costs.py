@@ -1,0 +1,357 @@
+"""What calls can cost at worst, by function and overload.
+
+Sources: cel-go's checker (`functionCost`), the cost functions of its `lists` and `sets`, and
+k8s.io/apiserver/pkg/cel/library/cost.go. A call that is in none of them costs 1.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from dra_console.allocator.cel.estimates import (
+    LIST_COST,
+    REGEX_FACTOR,
+    TEXT_FACTOR,
+    UNBOUNDED,
+    UNKNOWN,
+    Size,
+    added,
+    hinted,
+    scaled,
+    times,
+)
+from dra_console.allocator.cel.tree import CelType, Kind, Literal, Node
+
+FORMAT_PATTERN_LENGTH: Final = 128
+"""The longest pattern of a named format, as upstream assumes it."""
+ADDRESS_BYTES: Final = Size(4, 16)
+TEXTUAL: Final = frozenset({Kind.STRING, Kind.BYTES})
+CHEAP_EQUALITY: Final = frozenset(
+    {"kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"}
+)
+FORMAT_SIZE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """The greatest cost of a call, and the size of what it returns if that is known."""
+
+    cost: int
+    result: Size | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The target or an argument of a call."""
+
+    node: Node
+    path: tuple[str, ...]
+    type: CelType
+    known_size: Size | None
+
+    @property
+    def size(self) -> Size:
+        """The size, or everything."""
+        return self.known_size or UNKNOWN
+
+
+Estimate: TypeAlias = Callable[[str, Operand | None, Sequence[Operand]], CallEstimate | None]
+ONE: Final = CallEstimate(1)
+
+
+def estimate_call(
+    function: str, overload: str, target: Operand | None, arguments: Sequence[Operand]
+) -> CallEstimate:
+    """Estimate a call, without its arguments."""
+    estimate = BY_OVERLOAD.get(overload) or BY_FUNCTION.get(function)
+    found = estimate(overload, target, arguments) if estimate else None
+    if found is None and overload in BY_CORE_OVERLOAD:
+        found = BY_CORE_OVERLOAD[overload](overload, target, arguments)
+    return found or ONE
+
+
+def _of_elements(
+    overload: str, target: Operand | None, _: Sequence[Operand]
+) -> CallEstimate | None:
+    if target is None:
+        return None
+    if target.type.parameters:
+        element = target.type.parameters[0]
+        each = 1
+        if element.kind in TEXTUAL:
+            size = hinted((*target.path, "@items")) or UNKNOWN
+            each = added(each, size.scaled(TEXT_FACTOR))
+        return CallEstimate(times(target.size.greatest, each))
+    if overload == "list_includes_dyn_dyn":
+        return CallEstimate(target.size.greatest)
+    return CallEstimate(target.size.scaled(TEXT_FACTOR))
+
+
+def _along_argument(factor: float, *, keeps_size: bool = False) -> Estimate:
+    def estimate(
+        _: str, _target: Operand | None, arguments: Sequence[Operand]
+    ) -> CallEstimate | None:
+        if not arguments:
+            return None
+        size = arguments[0].size
+        return CallEstimate(size.scaled(factor), size if keeps_size else None)
+
+    return estimate
+
+
+def _along_target(
+    _: str, target: Operand | None, _arguments: Sequence[Operand]
+) -> CallEstimate | None:
+    if target is None:
+        return None
+    return CallEstimate(target.size.scaled(TEXT_FACTOR), target.size)
+
+
+def _replace(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    if target is None or len(arguments) < 2:  # noqa: PLR2004  what by what
+        return None
+    size, old, new = target.size, arguments[0].size, arguments[1].size
+    if old.least == 0:
+        most, kept_most = added(size.greatest, 1), size.greatest
+    elif new.greatest <= old.least:
+        most, kept_most = 0, size.greatest
+    else:
+        most, kept_most = math.ceil(float(size.greatest) / float(old.least)), 0
+    if old.greatest == 0:
+        fewest, kept_least = added(size.least, 1), size.least
+    elif old.greatest <= new.least:
+        fewest, kept_least = 0, size.least
+    else:
+        fewest, kept_least = math.ceil(float(size.least) / float(old.greatest)), 0
+    result = Size(fewest, min(most, UNBOUNDED)) * new + Size(kept_least, kept_most)
+    return CallEstimate(size.scaled(2 * TEXT_FACTOR), result)
+
+
+def _split(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    if target is None:
+        return None
+    most = target.size.greatest
+    if len(arguments) > 1:
+        match arguments[1].node:
+            case Literal(value=int() as limit):
+                most = _wrapped(limit)
+    return CallEstimate(target.size.scaled(2 * TEXT_FACTOR), Size(0, most))
+
+
+def _join(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    if target is None:
+        return None
+    size = Size(0, 0)
+    if target.type.parameters:
+        size = target.size * (hinted((*target.path, "@items")) or UNKNOWN)
+    if arguments:
+        least, greatest = target.size.least, target.size.greatest
+        size += arguments[0].size * Size(max(least - 1, 0), max(greatest - 1, 0))
+    return CallEstimate(size.scaled(TEXT_FACTOR), size)
+
+
+def _pattern(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    operands = arguments if target is None else (target, *arguments)
+    if len(operands) < 2:  # noqa: PLR2004  a text and a pattern
+        return None
+    text, pattern = operands[0].size, operands[1].size
+    return CallEstimate(
+        times((text + Size.fixed(1)).scaled(TEXT_FACTOR), pattern.scaled(REGEX_FACTOR)),
+        Size(0, text.greatest),
+    )
+
+
+def _matches(
+    overload: str, target: Operand | None, arguments: Sequence[Operand]
+) -> CallEstimate | None:
+    found = _pattern(overload, target, arguments)
+    return None if found is None else CallEstimate(found.cost)
+
+
+def _ip(overload: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    return (
+        ONE if overload == "cidr_ip" else _along_argument(TEXT_FACTOR)(overload, target, arguments)
+    )
+
+
+def _contains_address(
+    overload: str, _: Operand | None, arguments: Sequence[Operand]
+) -> CallEstimate:
+    cost = (ADDRESS_BYTES + ADDRESS_BYTES).scaled(TEXT_FACTOR)
+    if overload.startswith("cidr_contains_cidr"):
+        cost = added(cost, ADDRESS_BYTES.scaled(TEXT_FACTOR), 1)
+    if overload.endswith("_string"):
+        cost = added(cost, arguments[0].size.scaled(TEXT_FACTOR))
+    return CallEstimate(cost)
+
+
+def _validate(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+    cost = arguments[0].size.scaled(TEXT_FACTOR)
+    return CallEstimate(scaled(cost, FORMAT_PATTERN_LENGTH * REGEX_FACTOR))
+
+
+def _equality(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    left, right = arguments
+    if left.type != right.type:
+        return None
+    match left.type.name:
+        case name if name in CHEAP_EQUALITY:
+            return ONE
+        case "kubernetes.NamedFormat":
+            return CallEstimate(scaled(FORMAT_SIZE, TEXT_FACTOR))
+        case "kubernetes.URL":
+            return CallEstimate(scaled((right.known_size or Size.fixed(1)).greatest, TEXT_FACTOR))
+    return None
+
+
+def _literal(operand: Operand, otherwise: int) -> int:
+    match operand.node:
+        case Literal(value=int() as value) if not isinstance(value, bool):
+            return max(value, 0)
+    return otherwise
+
+
+def _wrapped(size: int) -> int:
+    """Leave the 64 bits as upstream's own arithmetic does here, by beginning again at zero."""
+    return size % (UNBOUNDED + 1)
+
+
+def _made(factor: float, size: Size) -> CallEstimate:
+    return CallEstimate(added(size.scaled(factor), 1, LIST_COST), size)
+
+
+def _slice(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    if target is None:
+        return None
+    start = _literal(arguments[0], 0)
+    end = _literal(arguments[1], target.size.greatest)
+    return _made(1, Size.fixed(_wrapped(end - start)))
+
+
+def _range(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+    return _made(1, Size.fixed(_literal(arguments[0], UNBOUNDED)))
+
+
+def _reverse(_: str, target: Operand | None, _arguments: Sequence[Operand]) -> CallEstimate | None:
+    return None if target is None else _made(1, target.size)
+
+
+def _flatten(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    if target is None:
+        return None
+    depth = _literal(arguments[0], UNBOUNDED) if arguments else 1
+    return _made(float(depth), target.size)
+
+
+def _squared(factor: float) -> Estimate:
+    def estimate(
+        _: str, target: Operand | None, _arguments: Sequence[Operand]
+    ) -> CallEstimate | None:
+        return None if target is None else _made(factor, target.size * target.size)
+
+    return estimate
+
+
+def _sets(factor: int) -> Estimate:
+    def estimate(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+        product = arguments[0].size * arguments[1].size
+        return CallEstimate(added(product.scaled(factor), 1))
+
+    return estimate
+
+
+def _formatted(
+    _: str, target: Operand | None, _arguments: Sequence[Operand]
+) -> CallEstimate | None:
+    return None if target is None else CallEstimate(target.size.scaled(TEXT_FACTOR))
+
+
+def _with_result(least: Callable[[Size], Size]) -> Estimate:
+    def estimate(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+        size = arguments[0].size
+        return CallEstimate(size.scaled(TEXT_FACTOR), least(size))
+
+    return estimate
+
+
+def _in_list(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+    return CallEstimate(arguments[1].size.scaled(1))
+
+
+def _contains(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
+    if target is None:
+        return None
+    wanted = arguments[0].size.scaled(TEXT_FACTOR)
+    return CallEstimate(times(target.size.scaled(TEXT_FACTOR), wanted))
+
+
+def _compared(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+    smaller = min(arguments[0].size.greatest, arguments[1].size.greatest)
+    return CallEstimate(scaled(smaller, TEXT_FACTOR))
+
+
+def _joined(overload: str, _: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
+    size = arguments[0].size + arguments[1].size
+    return CallEstimate(1 if overload == "add_list" else size.scaled(TEXT_FACTOR), size)
+
+
+BY_FUNCTION: Final[Mapping[str, Estimate]] = {
+    **dict.fromkeys(
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _of_elements
+    ),
+    "url": _along_argument(TEXT_FACTOR, keeps_size=True),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _along_target),
+    "replace": _replace,
+    "split": _split,
+    "join": _join,
+    **dict.fromkeys(("find", "findAll"), _pattern),
+    **dict.fromkeys(("cidr", "isIP", "isCIDR"), _along_argument(TEXT_FACTOR)),
+    "ip": _ip,
+    "ip.isCanonical": _along_argument(2 * TEXT_FACTOR),
+    **dict.fromkeys(("containsIP", "containsCIDR"), _contains_address),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _along_argument(TEXT_FACTOR)),
+    "validate": _validate,
+    "_==_": _equality,
+}
+BY_OVERLOAD: Final[Mapping[str, Estimate]] = {
+    "list_slice": _slice,
+    "lists_range": _range,
+    "list_reverse": _reverse,
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
+    "list_distinct": _squared(2),
+    **{
+        f"list_{name}_sort": _squared(2 + TEXT_FACTOR if name in {"string", "bytes"} else 2)
+        for name in (
+            "int", "uint", "double", "bool", "string", "bytes",
+            "google.protobuf.Duration", "google.protobuf.Timestamp",
+        )
+    },
+    **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
+    "list_sets_equivalent_list": _sets(2),
+}  # fmt: skip
+BY_CORE_OVERLOAD: Final[Mapping[str, Estimate]] = {
+    "string_format": _formatted,
+    "string_to_bytes": _with_result(lambda size: Size(size.least, _wrapped(size.greatest * 4))),
+    "bytes_to_string": _with_result(lambda size: Size(size.least // 4, size.greatest)),
+    "strings_quote": _with_result(
+        lambda size: Size(added(size.least, 2), _wrapped(size.greatest * 2 + 2))
+    ),
+    **dict.fromkeys(("starts_with_string", "ends_with_string"), _along_argument(TEXT_FACTOR)),
+    "in_list": _in_list,
+    **dict.fromkeys(("matches", "matches_string"), _matches),
+    "contains_string": _contains,
+    **dict.fromkeys(
+        (
+            *(
+                f"{name}_{kind}"
+                for name in ("less", "greater", "less_equals", "greater_equals")
+                for kind in ("string", "bytes")
+            ),
+            "equals",
+            "not_equals",
+        ),
+        _compared,
+    ),
+    **dict.fromkeys(("add_string", "add_bytes", "add_list"), _joined),
+}
