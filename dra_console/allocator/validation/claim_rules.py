@@ -35,12 +35,13 @@ ONE_ATTRIBUTE: Final = "exactly one of `matchAttribute` or `distinctAttribute` i
 def check_claim_spec(spec: Fields, errors: FieldErrors, *, rules: Rules) -> None:
     """Check requests, constraints and configuration of a claim."""
     devices = spec.child("devices") or Fields(spec.path_of("devices"), {})
-    derived = DerivedAttributes.of(devices)
+    derived = DerivedAttributes.of(devices, rules=rules)
     requests = listed(devices, "requests")
     if not is_too_many(requests, LIST_LIMIT, errors, path=devices.path_of("requests")):
         for request in requests:
             _check_request(request, errors, derived=derived, rules=rules)
         _check_unique_names(requests, errors, path=devices.path_of("requests"))
+    derived.check_cost(devices, errors)
     known = RequestNames.of(devices)
     constraints = listed(devices, "constraints")
     if not is_too_many(constraints, LIST_LIMIT, errors, path=devices.path_of("constraints")):
@@ -62,7 +63,7 @@ def _check_request(
         errors.invalid(request.path, name, ONE_OF)
     elif exactly is not None:
         _check_wish(exactly, errors, rules=rules)
-        derived.check(exactly, errors, reference=name, rules=rules)
+        derived.check(exactly, errors, reference=name)
     elif not alternatives:
         errors.required(request.path, ONE_OF)
     else:
@@ -73,7 +74,7 @@ def _check_request(
             own_name = alternative.text("name")
             check_format(own_name, names.dns_label, errors, path=alternative.path_of("name"))
             _check_wish(alternative, errors, rules=rules)
-            derived.check(alternative, errors, reference=f"{name}/{own_name}", rules=rules)
+            derived.check(alternative, errors, reference=f"{name}/{own_name}")
         _check_unique_names(alternatives, errors, path=path)
 
 

@@ -1,4 +1,4 @@
-"""Rules for CEL selectors of requests and classes, and for derived attributes (KEP-6015)."""
+"""Rules for CEL selectors of requests and classes."""
 
 from typing import Final
 
@@ -44,14 +44,12 @@ def check_expression(expression: str, errors: FieldErrors, *, path: str, rules: 
         return
     compiled = default_engine().compile(expression, Dialect.of_new(rules.features))
     if isinstance(compiled, CompileFault):
-        errors.invalid(path, expression, str(compiled))
+        report_fault(compiled, expression, errors, path=path)
 
 
-def check_derivation(expression: str, errors: FieldErrors, *, path: str, rules: Rules) -> None:
-    """Compile the expression of a derived attribute, whose result need not be a truth value."""
-    if names.size_bytes(expression) > EXPRESSION_LIMIT_BYTES:
-        errors.too_long(path, EXPRESSION_LIMIT_BYTES)
-        return
-    compiled = default_engine().compile(expression, Dialect.of_new(rules.features))
-    if isinstance(compiled, CompileFault) and compiled.line is not None:
-        errors.invalid(path, expression, str(compiled))
+def report_fault(fault: CompileFault, expression: str, errors: FieldErrors, *, path: str) -> None:
+    """Report what is wrong with an expression; one that is right but costs much is forbidden."""
+    if fault.is_too_complex:
+        errors.forbidden(path, str(fault))
+    else:
+        errors.invalid(path, expression, str(fault))

@@ -12,6 +12,7 @@ import pytest
 from dra_console.allocator.decoding.decode import decode_snapshot
 from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.model import AllocationResult, JsonObject, Snapshot
+from dra_console.allocator.scheduler.extended_resources import SpecialClaim, special_claim
 from dra_console.allocator.search.search import Allocated, BrokenInput, Outcome, allocate
 from nodeagent.publish.plan import Pool, plan_writes
 from nodeagent.publish.slices import split
@@ -158,6 +159,21 @@ def test_allocate_after_sync(case: Case, check: Check) -> None:
     ]
 
     assert_check(snapshot(case, *slices), check, node=str(check["node"]))
+
+
+@pytest.mark.parametrize(("case", "check"), checks("allocate-pod"))
+def test_allocate_pod(case: Case, check: Check) -> None:
+    state = snapshot(case)
+    pod = case.named(f"Pod/{check['pod']}")
+    special = special_claim(pod, allocatable={}, classes=state.classes)
+    assert isinstance(special, SpecialClaim)
+
+    (node,) = (each for each in state.nodes if each.name == check["node"])
+    outcome = allocate(state, [special.claim], node=node)
+
+    assert isinstance(outcome, Allocated) == check["fits"]
+    assert isinstance(outcome, Allocated)
+    assert_allocation(outcome.results[0], check)
 
 
 @pytest.mark.parametrize(("case", "check"), checks("time-limit"))

@@ -37,19 +37,6 @@ DIFFERENCES = {
         "complains of that as well; the missing class is the cause"
     ),
     "slice/policy/values-same": "the server takes 1 and 1000m for different values",
-    **dict.fromkeys(
-        (
-            "claim/cel/expensive",
-            *(
-                f"derived/cel/{name}"
-                for name in (
-                    *("quantity", "null", "list-of-list", "expensive"),
-                    *("optional", "map", "bytes", "double"),
-                )
-            ),
-        ),
-        "costs and the types of derived attributes are not looked at yet",
-    ),
     "status/device/left-and-foreign": (
         "the server counts the devices after it has dropped some; ours is the place in the request"
     ),
