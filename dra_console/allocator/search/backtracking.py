@@ -213,7 +213,11 @@ class Search:
             standing = standings.of(choice.ask, place)
             if standing is None:
                 continue
-            if state.take(choice.ask, published, standing, claim=choice.claim) is None:
+            if (
+                # First, since a constraint may need an attribute that fails to be computed.
+                state.has_capacity(published, standing)
+                and state.take(choice.ask, published, standing, claim=choice.claim) is None
+            ):
                 choice.place = place
                 choice.next = place + 1
                 return True

@@ -101,14 +101,11 @@ class SearchState:
     def take(
         self, ask: Ask, published: PublishedDevice, standing: Standing, *, claim: int
     ) -> Refusal | None:
-        """Pick a device that matches and is not in use, or say what stands against it."""
-        if published.is_shareable or standing.amounts:
-            booked = self.usage.booked.get(published.id, NOTHING_ASKED)
-            now = self._booked_now.get(published)
-            if not is_left(
-                published.device, amounts=standing.amounts, booked=booked, booked_now=now
-            ):
-                return Refusal.CAPACITY
+        """Pick a device that matches and is not in use, or say what stands against it.
+
+        Capacity comes last: a constraint against a device that a request must have is
+        broken input, whatever is left of the device.
+        """
         if standing.is_refused:
             return Refusal.NEVER
         pick = Pick(ask, published, standing.amounts)
@@ -120,6 +117,9 @@ class SearchState:
         if taken.covering and self._is_against(ask, published, taken.covering):
             self._undraw(taken)
             return Refusal.CONSTRAINT
+        if not self.has_capacity(published, standing):
+            self._undo_checks(taken)
+            return Refusal.CAPACITY
         self.taken.append(taken)
         self.sizes[claim] += 1
         self.picked.setdefault(published, []).append(claim)
@@ -136,6 +136,17 @@ class SearchState:
         self.picked[published].pop()
         if published.is_shareable:
             self._book(published, taken.pick.amounts, sign=-1)
+        self._undo_checks(taken)
+
+    def has_capacity(self, published: PublishedDevice, standing: Standing) -> bool:
+        """Tell whether enough is left for the pick, beside others' and this call's."""
+        if not published.is_shareable and not standing.amounts:
+            return True
+        booked = self.usage.booked.get(published.id, NOTHING_ASKED)
+        now = self._booked_now.get(published)
+        return is_left(published.device, amounts=standing.amounts, booked=booked, booked_now=now)
+
+    def _undo_checks(self, taken: Taken) -> None:
         for state in taken.covering:
             state.pop()
         self._undraw(taken)
@@ -201,9 +212,11 @@ class SearchState:
     def _groups_of(self, pool_id: PoolId) -> GroupsOfSets:
         known = self._groups.get(pool_id)
         if known is None:
+            # Where stored devices do not go together the order counts: the node's come first.
+            pool = self.pools[pool_id]
             known = self._groups[pool_id] = groups_in_use(
                 published.device.consumes_counters
-                for published in self.pools[pool_id].all_devices
+                for published in dict.fromkeys((*pool.devices, *pool.all_devices))
                 if published.draws and self.usage.is_drawn(published.id)
             )
         return known
