@@ -68,7 +68,7 @@ PROBABILITY: Final[Mapping[Ingredient, float]] = {
     Ingredient.CONFIG: 0.3,
     Ingredient.CONSTRAINTS: 0.35,
     Ingredient.ERRING: 0.12,
-    Ingredient.HARD: 0.004,
+    Ingredient.HARD: 0.002,
     Ingredient.HELD: 0.4,
     Ingredient.MISSING: 0.25,
     Ingredient.PARTITIONS: 0.4,
