@@ -6,9 +6,8 @@ the right to list claims in the holder's namespace learns that the device is tak
 
 from collections.abc import Collection
 
+from dra_console.allocator.explanation.unfolding import HIDDEN_NAMESPACE, objects
 from dra_console.allocator.model import Json, JsonObject
-
-HIDDEN_HOLDER = "taken by another namespace"
 
 
 def redacted(explanation: JsonObject, *, namespaces: Collection[str] | None) -> JsonObject:
@@ -18,31 +17,33 @@ def redacted(explanation: JsonObject, *, namespaces: Collection[str] | None) -> 
     """
     if namespaces is None:
         return explanation
+    suggestions: list[Json] = [
+        {**each, "holder": None} if _is_hidden(each.get("holder"), namespaces) else each
+        for each in objects(explanation.get("suggestions"))
+    ]
     return {
         **explanation,
-        "nodes": [_node(node, namespaces) for node in _list(explanation, "nodes")],
-        "suggestions": [
-            {**each, "holder": None} if _is_hidden(each, namespaces) else each
-            for each in _list(explanation, "suggestions")
-        ],
+        "holders": _holders(explanation.get("holders"), namespaces),
+        "suggestions": suggestions,
     }
 
 
-def _node(node: JsonObject, namespaces: Collection[str]) -> Json:
-    devices: list[Json] = [
-        {**each, "holder": None, "evidence": HIDDEN_HOLDER}
-        if _is_hidden(each, namespaces)
-        else each
-        for each in _list(node, "devices")
-    ]
-    return {**node, "devices": devices}
+def _holders(holders: Json, namespaces: Collection[str]) -> JsonObject:
+    """Gather the devices of other namespaces' claims under no claim's name."""
+    shown: JsonObject = {}
+    hidden: list[Json] = []
+    for namespace, claims in holders.items() if isinstance(holders, dict) else ():
+        if namespace in namespaces:
+            shown[namespace] = claims
+        elif isinstance(claims, dict):
+            hidden += [
+                device
+                for devices in claims.values()
+                if isinstance(devices, list)
+                for device in devices
+            ]
+    return {**shown, HIDDEN_NAMESPACE: {"": hidden}} if hidden else shown
 
 
-def _is_hidden(entry: JsonObject, namespaces: Collection[str]) -> bool:
-    holder = entry.get("holder")
+def _is_hidden(holder: Json, namespaces: Collection[str]) -> bool:
     return isinstance(holder, dict) and holder.get("namespace") not in namespaces
-
-
-def _list(parent: JsonObject, member: str) -> list[JsonObject]:
-    entries = parent.get(member)
-    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []

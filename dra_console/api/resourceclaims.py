@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet, TextField
@@ -13,9 +14,11 @@ from rest_framework.response import Response
 
 from dra_console.access import rules
 from dra_console.access.redaction import redacted
-from dra_console.allocator.model import JsonObject
+from dra_console.allocator.explanation.unfolding import node_rows
+from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.validation.refusals import refuse_claim
 from dra_console.allocator.validation.validate import FieldError, validate_claim
+from dra_console.api.explanation_shapes import ExplainQuery, ExplanationSerializer
 from dra_console.api.problems import Problem
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer
@@ -23,7 +26,7 @@ from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import ClaimState, ResourceClaim
 from dra_console.scheduling.models import Attempt, Outcome
-from dra_console.scheduling.preview import preview
+from dra_console.scheduling.preview import explain_now
 
 
 class ResourceClaimSerializer(KubernetesObjectSerializer):
@@ -46,22 +49,6 @@ class ResourceClaimQuery(LabelledQuery):
             required=False, help_text="A class that one of its requests names."
         )
         return fields
-
-
-class ExplanationSerializer(serializers.Serializer[Any]):
-    """Why the claim fits or does not; the funnel's other numbers add up to `considered`."""
-
-    asOf = serializers.DateTimeField(
-        allow_null=True, help_text="When it was last tried; null: worked out for this answer."
-    )
-    outcome = serializers.ChoiceField(choices=["fits", "does-not-fit", "broken", "budget"])
-    headline = serializers.CharField()
-    detail = serializers.CharField(allow_blank=True)
-    node = serializers.CharField(allow_null=True)
-    funnel = serializers.DictField(child=serializers.IntegerField())
-    nodes = serializers.ListField(child=serializers.JSONField())
-    suggestions = serializers.ListField(child=serializers.JSONField())
-    steps = serializers.IntegerField(help_text="Search effort.")
 
 
 class AttemptSerializer(serializers.Serializer[Any]):
@@ -96,6 +83,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
     }
     query_classes: ClassVar[Mapping[str, type[Query]]] = {
         "list": ResourceClaimQuery,
+        "explain": ExplainQuery,
         "create": WriteQuery,
     }
 
@@ -122,13 +110,15 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         del request
         freshness = self.freshness()
         claim = self.readable_row(name, namespace=namespace)
-        latest = Attempt.objects.latest_of(self.cluster, claim.uid)
+        latest = (
+            None if self.query.get("now") else Attempt.objects.latest_of(self.cluster, claim.uid)
+        )
         is_waiting = claim.allocation is None
         # Once it has devices, a try that found none is history (`attempts`), not the answer.
         if latest is not None and (is_waiting or latest.outcome == Outcome.FITS):
             explanation: JsonObject = {**latest.explanation, "asOf": latest.last_at.isoformat()}
         elif is_waiting:
-            now = preview(self.cluster, claim.raw["spec"]).explanation
+            now = explain_now(self.cluster, claim.raw["spec"])
             explanation = {**now.to_json(), "asOf": None}
         else:
             raise Problem(
@@ -137,7 +127,10 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
                 "This console found no devices for this claim: it was allocated elsewhere.",
             )
         visible = rules.visible_namespaces(self.account, self.cluster, self.kind)
-        return self.answer(redacted(explanation, namespaces=visible), freshness=freshness)
+        seen = redacted(explanation, namespaces=visible)
+        names = frozenset({self.query["node"]}) if "node" in self.query else None
+        rows: list[Json] = [*islice(node_rows(seen, names=names), self.query["limit"])]
+        return self.answer({**seen, "nodes": rows}, freshness=freshness)
 
     @action(detail=True)
     def attempts(self, request: Request, name: str, namespace: str) -> Response:

@@ -14,6 +14,9 @@ from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.models import Attempt
 
 KEPT_PER_CLAIM = 20
+DEVICES_LISTED = 2_000
+"""Devices that a stored explanation names, those of the closest nodes; it counts the rest."""
+
 KEPT_AFTER_LAST = timedelta(days=7)
 
 
@@ -21,7 +24,7 @@ def record(
     claim: ResourceClaim, explanation: Explanation, *, pod_name: str, at: datetime
 ) -> Attempt:
     """Store one try; a repetition of the newest one only counts up."""
-    shaped = explanation.to_json()
+    shaped = explanation.to_json(most_devices=DEVICES_LISTED)
     digest = _digest(explanation)
     newest = Attempt.objects.latest_of(claim.cluster, claim.uid)
     if newest is not None and newest.digest == digest:

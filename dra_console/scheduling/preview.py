@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.explanation.explain import Explanation, explain
-from dra_console.allocator.model import JsonObject
+from dra_console.allocator.model import JsonObject, ResourceClaim
 from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.search.search import allocate
 from dra_console.mirror.models import Cluster
@@ -28,6 +28,16 @@ class Preview:
     """True: there are more nodes than were tried."""
 
 
+def explain_now(cluster: Cluster, spec: JsonObject) -> Explanation:
+    """Explain a claim spec against the mirrored state; nothing is written.
+
+    Raises:
+        DecodeError: the spec has a field of the wrong kind.
+
+    """
+    return explain(read_snapshot(cluster).snapshot, [_claim(spec)])
+
+
 def preview(cluster: Cluster, spec: JsonObject) -> Preview:
     """Try a claim spec against the mirrored state; nothing is written.
 
@@ -36,14 +46,7 @@ def preview(cluster: Cluster, spec: JsonObject) -> Preview:
         NodeSelectorError: a slice's node selector is malformed.
 
     """
-    claim = decode_claim(
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "preview", "namespace": "preview"},
-            "spec": spec,
-        }
-    )
+    claim = _claim(spec)
     snapshot = read_snapshot(cluster).snapshot
     return Preview(
         explanation=explain(snapshot, [claim]),
@@ -55,4 +58,15 @@ def preview(cluster: Cluster, spec: JsonObject) -> Preview:
             )
         ),
         is_lower_bound=len(snapshot.nodes) > NODES_TRIED,
+    )
+
+
+def _claim(spec: JsonObject) -> ResourceClaim:
+    return decode_claim(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "preview", "namespace": "preview"},
+            "spec": spec,
+        }
     )

@@ -1,82 +1,51 @@
-"""How far the claims get on one node.
+"""How far the claims get on one class of nodes.
 
 Verdicts are per device; counts, constraints and counters are matters of a set of devices.
-So a node gets a finding of its own: the request that fails first, and the furthest point
-that its devices reach. The findings also say which node came closest.
+So nodes get a finding of their own: the request that fails first, or the furthest set that
+their devices reach together. The findings also say which nodes came closest.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
-from dra_console.allocator.explanation.verdicts import RANKS, DeviceVerdict, Judge, Verdict
-from dra_console.allocator.inventory import Node, PoolId
-from dra_console.allocator.model import ALL_DEVICES, ResourceClaim
-from dra_console.allocator.outcomes import Allocated
-from dra_console.allocator.search.constraints import ConstraintState
-from dra_console.allocator.search.search import search_node
-from dra_console.allocator.search.wants import Want
-from dra_console.allocator.world.counters import CounterLedger, Shortage
+from dra_console.allocator.explanation.constrained import (
+    Group,
+    group_of,
+    without_constraint,
+    without_constraints,
+)
+from dra_console.allocator.explanation.effort import Effort
+from dra_console.allocator.explanation.furthest import furthest_of
+from dra_console.allocator.explanation.judgements import Judgements
+from dra_console.allocator.explanation.places import Place
+from dra_console.allocator.explanation.standings import Standing, standing_of
+from dra_console.allocator.explanation.verdicts import RANKS, Verdict
+from dra_console.allocator.model import DEVICES_PER_CLAIM, ResourceClaim
+from dra_console.allocator.search.asks import Ask
+from dra_console.allocator.search.state import Refusal
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.pools import PublishedDevice
 
 TOO_FEW: Final = "count"
-MATCHED: Final = frozenset(
+REASONS: Final[Mapping[Refusal | None, str]] = MappingProxyType(
     {
-        Verdict.TAINTED,
-        Verdict.TAKEN,
-        Verdict.CONSTRAINT,
-        Verdict.COUNTERS,
-        Verdict.NODE_FILTER,
-        Verdict.FREE,
+        Refusal.COUNTERS: Verdict.COUNTERS.value,
+        Refusal.CONSTRAINT: Verdict.CONSTRAINT.value,
     }
 )
-CHECK_STEPS: Final = 10_000
-"""Effort to find out whether a constraint is to blame."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Devices by verdict, as one want sees them."""
-
-    want: Want
-    counts: Mapping[Verdict, int]
-    examples: Mapping[Verdict, str]
-    """Evidence of the first device with the verdict."""
-
-    @property
-    def matched(self) -> int:
-        """Devices of the class that pass the selectors."""
-        return sum(self.counts.get(verdict, 0) for verdict in MATCHED)
-
-    @property
-    def free(self) -> int:
-        return self.counts.get(Verdict.FREE, 0)
-
-    @property
-    def wanted(self) -> int:
-        """Devices that it takes; in mode All every one that matches, and at least one."""
-        wish = self.want.wish
-        return max(self.matched, 1) if wish.allocation_mode == ALL_DEVICES else wish.count
-
-    @property
-    def is_enough(self) -> bool:
-        return self.free >= self.wanted
-
-    @property
-    def furthest(self) -> Verdict:
-        """The verdict nearest to `free` among the devices that are not free."""
-        held_up = [each for each, count in self.counts.items() if count and each != Verdict.FREE]
-        return max(held_up, key=RANKS.__getitem__, default=Verdict.CLASS_MISMATCH)
+"""Of what runs out when devices are taken together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`reason` as in `NodeAccount`; `closeness` orders nodes, the greatest came closest.
+    """`reason` as in `NodeGroup`; `closeness` orders nodes, the greatest came closest.
 
     `standing` is that of the request that fails on its own. Without one, each request alone
-    would fit, and `together` says in words why all of them do not.
+    would fit, and `together` says in words why all of them do not; `evidence` is what there
+    is instead.
     """
 
     reason: str
@@ -84,157 +53,151 @@ class Finding:
     closeness: tuple[int, int]
     standing: Standing | None = None
     together: str = ""
+    evidence: str = ""
 
-
-def standing_of(want: Want, verdicts: Iterable[DeviceVerdict]) -> Standing:
-    """Count the verdicts that devices got for one want."""
-    counts: Counter[Verdict] = Counter()
-    examples: dict[Verdict, str] = {}
-    for verdict in verdicts:
-        counts[verdict.verdict] += 1
-        examples.setdefault(verdict.verdict, verdict.evidence)
-    return Standing(want, counts, examples)
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The smallest came closest."""
+        return -self.closeness[0], -self.closeness[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds out what is missing on a node where the claims do not fit."""
+    """Finds out what is missing where the claims do not fit."""
 
     index: Index
     claims: Sequence[ResourceClaim]
-    judge: Judge
+    judgements: Judgements
+    effort: Effort
 
-    def find(self, node: Node, devices: Sequence[PublishedDevice]) -> Finding:
-        """Look at the devices that the node can use."""
-        standings = self._standings(devices)
-        for request in standings:
+    def find(self, place: Place) -> Finding:
+        """Look at the devices that one node of a class can use."""
+        devices = place.usable
+        requests = self._standings(devices)
+        for request in requests:
             if not any(standing.is_enough for standing in request):
                 return max(map(_lacking, request), key=lambda finding: finding.closeness)
-        if any(claim.spec.constraints for claim in self.claims):
-            finding = self._constrained(node, devices)
-            if finding is not None:
-                return finding
-        return self._competing(node, devices, [request[0] for request in standings])
+        return (
+            self._over_limit(requests)
+            or self._constrained(place, devices, requests)
+            or self._competing(place, devices, requests)
+        )
 
     def _standings(self, devices: Sequence[PublishedDevice]) -> list[list[Standing]]:
         requests: dict[tuple[str, str], list[Standing]] = {}
-        for want in self.judge.wants:
-            standing = standing_of(
-                want, (self.judge.judge_for(want, each, out_of_reach="") for each in devices)
-            )
+        for want in self.judgements.judge.wants:
+            counts = Counter(self.judgements.for_want(want, each) for each in devices)
+            standing = standing_of(want, counts.items())
             requests.setdefault((want.claim.key, want.request), []).append(standing)
         return list(requests.values())
 
-    def _constrained(self, node: Node, devices: Sequence[PublishedDevice]) -> Finding | None:
-        """Blame the constraint without which the node would do, or the first of several."""
+    def _over_limit(self, requests: Sequence[Sequence[Standing]]) -> Finding | None:
         for claim in self.claims:
-            for number in range(len(claim.spec.constraints)):
-                rest = without_constraint(claim, number)
-                if self._fits([rest if each is claim else each for each in self.claims], node):
-                    return self._blamed(claim, number, devices)
-        if self._fits([without_constraints(each) for each in self.claims], node):
-            constrained = next(claim for claim in self.claims if claim.spec.constraints)
-            return self._blamed(constrained, 0, devices)
+            own = [request for request in requests if request[0].want.claim is claim]
+            wanted = sum(min(standing.wanted for standing in request) for request in own)
+            if wanted > DEVICES_PER_CLAIM:
+                words = f"{wanted} are wanted in one claim, which can have {DEVICES_PER_CLAIM}"
+                return Finding(
+                    TOO_FEW,
+                    words,
+                    closeness=(len(RANKS), DEVICES_PER_CLAIM),
+                    together=words,
+                    evidence=words,
+                )
         return None
 
-    def _fits(self, claims: Sequence[ResourceClaim], node: Node) -> bool:
-        outcome = search_node(self.index, claims, node=node, step_budget=CHECK_STEPS)
-        return isinstance(outcome, Allocated)
+    def _constrained(
+        self,
+        place: Place,
+        devices: Sequence[PublishedDevice],
+        requests: Sequence[Sequence[Standing]],
+    ) -> Finding | None:
+        """Blame a constraint that cannot be met, or without which the node would do."""
+        groups = [
+            (claim, number, self._group(claim, number, devices, requests))
+            for claim in self.claims
+            for number in range(len(claim.spec.constraints))
+        ]
+        if not groups:
+            return None
+        for _, _, group in groups:
+            if group.is_too_small:
+                return _blamed(group)
+        for claim, number, group in groups:
+            rest = without_constraint(claim, number)
+            if self._fits([rest if each is claim else each for each in self.claims], place):
+                return _blamed(group)
+        if self._fits([without_constraints(each) for each in self.claims], place):
+            return _blamed(groups[0][2])
+        return None
 
-    def _blamed(
-        self, claim: ResourceClaim, number: int, devices: Sequence[PublishedDevice]
-    ) -> Finding:
-        constraint = claim.spec.constraints[number]
-        attribute = constraint.match_attribute or constraint.distinct_attribute or ""
-        covered = [
-            want
-            for want in self.judge.wants
-            if want.claim is claim and ConstraintState(constraint).covers(want.label)
-        ]
-        free = [
-            published
-            for published in devices
-            if any(self._is_free(want, published) for want in covered)
-        ]
-        values = Counter(published.facts.attribute(attribute) for published in free)
-        wanted = sum({want.request: want.wish.count for want in covered}.values())
-        if constraint.match_attribute is not None:
-            words = f"the same {attribute}"
-            largest = f"the largest group with {words} is {max(values.values(), default=0)}"
-        else:
-            words = f"different {attribute}"
-            largest = f"they have {len(values)} different values of {attribute}"
-        return Finding(
-            reason=Verdict.CONSTRAINT.value,
-            summary=f"{len(free)} free; {largest}",
-            closeness=(len(RANKS) + 1, len(free)),
-            together=f"no node has {wanted} with {words}",
+    def _group(
+        self,
+        claim: ResourceClaim,
+        number: int,
+        devices: Sequence[PublishedDevice],
+        requests: Sequence[Sequence[Standing]],
+    ) -> Group:
+        return group_of(claim, number, requests=requests, devices=devices, is_free=self._is_free)
+
+    def _is_free(self, standing: Standing, published: PublishedDevice) -> bool:
+        return self.judgements.for_want(standing.want, published).verdict is Verdict.FREE
+
+    def _is_free_for_ask(self, ask: Ask, published: PublishedDevice) -> bool:
+        return any(
+            self.judgements.for_want(want, published).verdict is Verdict.FREE
+            for want in self.judgements.judge.wants
+            if want.claim is ask.claim and want.label == ask.label
         )
+
+    def _fits(self, claims: Sequence[ResourceClaim], place: Place) -> bool:
+        return self.effort.fitting(self.index, claims, nodes=(place.node,)) is not None
 
     def _competing(
-        self, node: Node, devices: Sequence[PublishedDevice], standings: Sequence[Standing]
+        self,
+        place: Place,
+        devices: Sequence[PublishedDevice],
+        requests: Sequence[Sequence[Standing]],
     ) -> Finding:
         """Say why each request alone would fit, but not all of them together."""
-        shortage = self._shortage(devices, standings)
         free = sum(
-            1
+            any(self._is_free(standing, published) for request in requests for standing in request)
             for published in devices
-            if any(self._is_free(standing.want, published) for standing in standings)
         )
-        wanted = sum(standing.wanted for standing in standings)
-        if shortage is not None:
+        wanted = sum(min(standing.wanted for standing in request) for request in requests)
+        reached = furthest_of(
+            self.index,
+            self.claims,
+            node=place.node,
+            judge=self.judgements.judge,
+            is_free=self._is_free_for_ask,
+        )
+        if not reached.evidence:
             return Finding(
-                reason=Verdict.COUNTERS.value,
-                summary=f"{free} free one at a time; together {shortage}",
-                closeness=(len(RANKS) + 1, free),
-                together=f"not {wanted} at a time: on {node.name} {shortage}",
+                reason=TOO_FEW,
+                summary=f"{free} free, {wanted} wanted by all requests together",
+                closeness=(len(RANKS), free),
+                together=f"no node has {wanted} for all requests together",
+                evidence=f"{free} are free on one node, {wanted} wanted by all requests together",
             )
+        words = f"{reached.devices} of {wanted} fit together, then {reached.evidence}"
         return Finding(
-            reason=TOO_FEW,
-            summary=f"{free} free, {wanted} wanted by all requests together",
-            closeness=(len(RANKS), free),
-            together=f"no node has {wanted} for all requests together",
+            reason=REASONS.get(reached.refusal, TOO_FEW),
+            summary=f"{free} free one at a time; {words}",
+            closeness=(len(RANKS) + 1, free),
+            together=f"not {wanted} at a time: {reached.evidence}",
+            evidence=words,
         )
 
-    def _is_free(self, want: Want, published: PublishedDevice) -> bool:
-        return self.judge.judge_for(want, published, out_of_reach="").verdict is Verdict.FREE
 
-    def _shortage(
-        self, devices: Sequence[PublishedDevice], standings: Sequence[Standing]
-    ) -> Shortage | None:
-        """Hand out free devices in order until a counter runs out; tell which one did."""
-        ledgers: dict[PoolId, CounterLedger] = {
-            pool_id: replace(ledger, free=dict(ledger.free))
-            for pool_id, ledger in self.judge.ledgers.items()
-        }
-        used: set[PublishedDevice] = set()
-        for standing in standings:
-            missing, shortage = standing.wanted, None
-            for published in devices:
-                is_offered = missing > 0 and published not in used
-                if not (is_offered and self._is_free(standing.want, published)):
-                    continue
-                ledger = ledgers.get(published.id.pool_id)
-                if ledger is None or not published.draws or ledger.take(published.draws):
-                    used.add(published)
-                    missing -= 1
-                else:
-                    shortage = shortage or ledger.shortage(published.draws)
-            if missing and shortage is not None:
-                return shortage
-        return None
-
-
-def without_constraint(claim: ResourceClaim, number: int) -> ResourceClaim:
-    """Copy a claim with one constraint left out."""
-    constraints = claim.spec.constraints
-    rest = constraints[:number] + constraints[number + 1 :]
-    return replace(claim, spec=replace(claim.spec, constraints=rest))
-
-
-def without_constraints(claim: ResourceClaim) -> ResourceClaim:
-    """Copy a claim without any constraint."""
-    return replace(claim, spec=replace(claim.spec, constraints=()))
+def _blamed(group: Group) -> Finding:
+    return Finding(
+        reason=Verdict.CONSTRAINT.value,
+        summary=f"{group.free} free; {group.words}",
+        closeness=(len(RANKS) + 1, group.largest if group.is_match else len(group.values)),
+        together=f"no node has {group.wish}",
+        evidence=f"{group.words}, {group.wanted} wanted",
+    )
 
 
 def _lacking(standing: Standing) -> Finding:
@@ -244,6 +207,7 @@ def _lacking(standing: Standing) -> Finding:
             summary=f"{standing.free} free, {standing.wanted} wanted",
             closeness=(len(RANKS), standing.free),
             standing=standing,
+            evidence=f"{standing.free} of {standing.wanted} wanted are free",
         )
     furthest = standing.furthest
     return Finding(

@@ -2,48 +2,41 @@
 
 Tried are: fewer devices, one constraint less, one clause of a selector less, one taint
 tolerated, and the end of one claim that holds devices. A change is told only if the search
-then finds devices; the detail names the node.
+then finds devices; the detail names the node. One node of each class is searched, since
+the others of its class answer alike, and all trials together have a bounded effort.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from dra_console.allocator.cel import text as cel_text
+from dra_console.allocator.explanation.effort import Effort
 from dra_console.allocator.explanation.explanation import Suggestion
-from dra_console.allocator.explanation.findings import without_constraint
-from dra_console.allocator.explanation.verdicts import DeviceVerdict, Verdict
-from dra_console.allocator.inventory import Node, Taint
-from dra_console.allocator.model import (
-    EXACT_COUNT,
-    DeviceWish,
-    ResourceClaim,
-    Toleration,
+from dra_console.allocator.explanation.holders import Holder, without
+from dra_console.allocator.explanation.relaxations import (
+    Relaxation,
+    fewer_clauses,
+    fewer_constraints,
+    fewer_devices,
+    tolerating,
 )
-from dra_console.allocator.outcomes import Allocated
-from dra_console.allocator.search.search import search_node
+from dra_console.allocator.inventory import Node, Taint
+from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.world.index import Index
 
-TRIAL_STEPS: Final = 5_000
 NODE_LIMIT: Final = 64
-"""Nodes tried for each change, those that came closest first."""
+"""Classes of nodes tried for each change, those that came closest first."""
 
 HOLDER_LIMIT: Final = 16
-"""Claims whose end is tried, in the order of the devices that they hold."""
+"""Claims whose end is tried."""
 
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A changed world: other claims to allocate, or one holder less."""
-
-    text: str
-    claims: Sequence[ResourceClaim]
-    ended: ResourceClaim | None = None
+WAITS_TOLD: Final = 3
+"""Claims of which one is to end that are told at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adviser:
-    """Tries changes; `nodes` stand in the order in which they came close."""
+    """Tries changes; `nodes` are one of each class, in the order in which they came close."""
 
     index: Index
     holders: Sequence[ResourceClaim]
@@ -51,114 +44,56 @@ class Adviser:
 
     claims: Sequence[ResourceClaim]
     nodes: Sequence[Node]
+    effort: Effort
 
-    def advise(self, verdicts: Sequence[DeviceVerdict]) -> Iterator[Suggestion]:
-        """Yield every change that makes the claims fit; `verdicts` are those of all devices."""
-        for number, claim in enumerate(self.claims):
-            yield from self._fewer(number, claim)
-            for text, changed in (*_fewer_constraints(claim), *_fewer_clauses(claim)):
-                yield from self._tried(Trial(text, self._with(number, changed)))
-        for taint in _taints(verdicts):
-            tolerant = [_tolerating(claim, taint) for claim in self.claims]
-            yield from self._tried(Trial(f"Tolerate taint {taint}", tolerant))
-        for holder in _holders(verdicts)[:HOLDER_LIMIT]:
-            held = len(holder.allocation.results) if holder.allocation else 0
-            text = f"Wait for the claim that holds {held} {'device' if held == 1 else 'devices'}"
-            yield from self._tried(Trial(text, self.claims, ended=holder))
+    def advise(
+        self, *, taints: Iterable[Taint], in_the_way: Iterable[Holder]
+    ) -> Iterator[Suggestion]:
+        """Yield changes that make the claims fit.
 
-    def _fewer(self, number: int, claim: ResourceClaim) -> Iterator[Suggestion]:
-        for index, request in enumerate(claim.spec.requests):
-            wish = request.exactly
-            if wish is None or wish.allocation_mode != EXACT_COUNT:
-                continue
-            for count in range(wish.count - 1, 0, -1):
-                changed = _with_wish(claim, index, replace(wish, count=count))
-                text = f"Ask for {count} instead of {wish.count} devices in request {request.name}"
-                found = list(self._tried(Trial(text, self._with(number, changed))))
-                if found:
-                    yield from found
-                    break
+        `taints` keep devices away, `in_the_way` hold matching devices.
+        """
+        yield from self._fewer_devices()
+        for relaxation in (*fewer_constraints(self.claims), *fewer_clauses(self.claims)):
+            yield from self._tried(relaxation)
+        for taint in taints:
+            yield from self._tried(tolerating(self.claims, taint))
+        yield from self._waits(in_the_way)
 
-    def _with(self, number: int, changed: ResourceClaim) -> Sequence[ResourceClaim]:
-        return [changed if index == number else each for index, each in enumerate(self.claims)]
+    def _fewer_devices(self) -> Iterator[Suggestion]:
+        """Find the largest number of devices that fits, for each request by itself.
 
-    def _tried(self, trial: Trial) -> Iterator[Suggestion]:
-        index = self.index
-        if trial.ended is not None:
-            index = index.with_claims(each for each in self.holders if each is not trial.ended)
-        for node in self.nodes[:NODE_LIMIT]:
-            outcome = search_node(index, trial.claims, node=node, step_budget=TRIAL_STEPS)
-            if isinstance(outcome, Allocated):
-                yield Suggestion(trial.text, f"fits on {node.name}", trial.ended)
+        What fits with a number fits with every smaller one, so the range is halved.
+        """
+        for wanted, change_to in fewer_devices(self.claims):
+            best: Suggestion | None = None
+            fits, fails = 0, wanted
+            while fails - fits > 1 and not self.effort.is_spent:
+                count = (fits + fails) // 2
+                found = next(self._tried(change_to(count)), None)
+                if found is None:
+                    fails = count
+                    continue
+                fits, best = count, found
+            if best is not None:
+                yield best
+
+    def _tried(self, relaxation: Relaxation) -> Iterator[Suggestion]:
+        node = self.effort.fitting(self.index, relaxation.claims, nodes=self.nodes[:NODE_LIMIT])
+        if node is not None:
+            yield Suggestion(relaxation.text, f"fits on {node.name}", patches=relaxation.patches)
+
+    def _waits(self, in_the_way: Iterable[Holder]) -> Iterator[Suggestion]:
+        told = 0
+        for _, holder in zip(range(HOLDER_LIMIT), in_the_way, strict=False):
+            if self.effort.is_spent or told == WAITS_TOLD:
                 return
-
-
-def _fewer_constraints(claim: ResourceClaim) -> Iterator[tuple[str, ResourceClaim]]:
-    for number, constraint in enumerate(claim.spec.constraints):
-        kind = "same" if constraint.match_attribute else "different"
-        attribute = constraint.match_attribute or constraint.distinct_attribute
-        yield f"Drop the constraint: {kind} {attribute}", without_constraint(claim, number)
-
-
-def _fewer_clauses(claim: ResourceClaim) -> Iterator[tuple[str, ResourceClaim]]:
-    for index, request in enumerate(claim.spec.requests):
-        wish = request.exactly
-        if wish is None:
-            continue
-        for position, expression in enumerate(wish.selectors):
-            clauses = cel_text.clauses(expression or "")
-            for number, clause in enumerate(clauses):
-                rest = " && ".join(f"({each})" for each in clauses[:number] + clauses[number + 1 :])
-                selectors = list(wish.selectors)
-                selectors[position : position + 1] = [rest] if rest else []
-                changed = replace(wish, selectors=tuple(selectors))
-                yield f"Drop the condition {clause}", _with_wish(claim, index, changed)
-
-
-def _with_wish(claim: ResourceClaim, index: int, wish: DeviceWish) -> ResourceClaim:
-    requests = list(claim.spec.requests)
-    requests[index] = replace(requests[index], exactly=wish)
-    return replace(claim, spec=replace(claim.spec, requests=tuple(requests)))
-
-
-def _tolerating(claim: ResourceClaim, taint: Taint) -> ResourceClaim:
-    toleration = Toleration(
-        key=taint.key,
-        operator="Equal",
-        value=taint.value,
-        effect=taint.effect,
-    )
-
-    def tolerant(wish: DeviceWish) -> DeviceWish:
-        return replace(wish, tolerations=(*wish.tolerations, toleration))
-
-    requests = tuple(
-        replace(
-            request,
-            exactly=tolerant(request.exactly) if request.exactly else None,
-            first_available=tuple(
-                replace(each, wish=tolerant(each.wish)) for each in request.first_available
-            ),
-        )
-        for request in claim.spec.requests
-    )
-    return replace(claim, spec=replace(claim.spec, requests=requests))
-
-
-def _taints(verdicts: Sequence[DeviceVerdict]) -> list[Taint]:
-    """List the different taints that keep devices away, as they are met."""
-    taints: dict[tuple[str, str, str], Taint] = {}
-    for verdict in verdicts:
-        if verdict.verdict is Verdict.TAINTED:
-            for taint in verdict.published.taints:
-                taints.setdefault((taint.key, taint.value, taint.effect), taint)
-    return list(taints.values())
-
-
-def _holders(verdicts: Sequence[DeviceVerdict]) -> list[ResourceClaim]:
-    holders = {
-        verdict.holder.key: verdict.holder
-        for verdict in verdicts
-        if verdict.verdict is Verdict.TAKEN and verdict.holder is not None
-    }
-    return list(holders.values())
+            ended = holder.claim
+            index = without(self.index, ended, claims=self.holders)
+            node = self.effort.fitting(index, self.claims, nodes=holder.nodes)
+            if node is None:
+                continue
+            told += 1
+            held = len(ended.allocation.results) if ended.allocation else 0
+            text = f"Wait for the claim that holds {held} {'device' if held == 1 else 'devices'}"
+            yield Suggestion(text, f"fits on {node.name}", holder=ended)

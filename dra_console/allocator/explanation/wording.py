@@ -5,10 +5,12 @@ from types import MappingProxyType
 from typing import Final
 
 from dra_console.allocator.cel.reads import Read
-from dra_console.allocator.explanation.findings import Standing
+from dra_console.allocator.explanation.explanation import Together
+from dra_console.allocator.explanation.standings import Standing
 from dra_console.allocator.explanation.verdicts import Verdict
 from dra_console.allocator.inventory import DeviceId
-from dra_console.allocator.model import ALL_DEVICES
+from dra_console.allocator.model import ALL_DEVICES, ResourceClaim
+from dra_console.allocator.outcomes import BrokenInput
 
 FUNNEL_WORDS: Final[Mapping[Verdict, tuple[str, str]]] = MappingProxyType(
     {
@@ -57,6 +59,30 @@ def unknown(read: Read) -> str:
     """Say that no device has what a selector reads."""
     kind = "attribute" if read.group == "attributes" else "capacity"
     return f"No device has the {kind} {read.domain}/{read.name}, which a selector reads."
+
+
+def together(last: Together) -> str:
+    """Say that nothing of what is free fits together, and what is there instead."""
+    verb = "device fits" if last.free == 1 else "devices fit"
+    return f"0 of {last.free} free {verb} together: on {last.node}, {last.evidence}."
+
+
+def broken(outcome: BrokenInput, claims: Sequence[ResourceClaim], evidence: str) -> str:
+    """Say what is wrong, alike for all claims that are wrong in the same way.
+
+    `evidence` is the clause that fails on the device that the outcome names.
+    """
+    if outcome.device is not None and evidence:
+        return f"On device {outcome.device}, {evidence}."
+    message = outcome.message
+    for claim in claims:
+        message = message.removeprefix(f"claim {claim.key}, ").removeprefix(f"claim {claim.key}: ")
+    return sentence(message)
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter and end with a full stop."""
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def names(chosen: Sequence[DeviceId]) -> str:

@@ -40,7 +40,9 @@ class Attempt(models.Model):
     pod_name = models.CharField(max_length=253, blank=True, help_text="Pod it was tried for")
     outcome = models.CharField(max_length=16, choices=Outcome.choices)
     headline = models.TextField()
-    explanation = models.JSONField(help_text="As `allocator.explain.Explanation.to_json` shapes it")
+    explanation = models.JSONField(
+        help_text="As `allocator.explanation.folding` shapes it, bounded"
+    )
     digest = models.CharField(max_length=64, help_text="Equal for explanations that say the same")
     node_name = models.CharField(max_length=253, blank=True, help_text="Where it fits")
     steps = models.PositiveBigIntegerField(help_text="Search effort of the newest repetition")

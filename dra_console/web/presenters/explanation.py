@@ -1,19 +1,29 @@
 """Why a claim waits, drawn: sentence, funnel, nodes from the nearest miss to the hopeless.
 
-Reads what an Attempt stores (`allocator.explain.Explanation.to_json`). The reader's rights
-are applied here: a claim of a namespace that they may not see is `another namespace`.
+Reads what an Attempt stores (`allocator.explanation.folding`). The reader's rights are
+applied here: a claim of a namespace that they may not see is `another namespace`. Only what
+is drawn is unfolded: a few nodes of each group of alike ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 
+from dra_console.access.redaction import redacted
+from dra_console.allocator.explanation.unfolding import (
+    HIDDEN_HOLDER,
+    HIDDEN_NAMESPACE,
+    Holders,
+    device_rows,
+    find_device,
+    holders_of,
+    key_of,
+)
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.tiles import Look
 from dra_console.web.wording import counted
 
-HIDDEN: Final = "another namespace"
 NO_NODE: Final = "On no single node"
 FULL_HEIGHT: Final = 44
 """Of a funnel bar, in the units of its view box."""
@@ -37,7 +47,7 @@ STEPS: Final = (
     ("selector-mismatch", "selectors", "do not match"),
     ("tainted", "healthy", "tainted"),
     ("taken", "free", "held"),
-    ("constraint", "fit together", "do not fit together"),
+    ("constraint", "comparable", "lack a constrained attribute"),
     ("counters", "room left", "overlap with held partitions"),
     ("node-filter", "node", "on nodes that it cannot use"),
 )
@@ -50,6 +60,16 @@ ALWAYS_SHOWN: Final = frozenset({"class-mismatch", "selector-mismatch", "tainted
 
 ALIKE_REASONS: Final = frozenset({"class-mismatch", "selector-mismatch", "node-filter"})
 """Nodes that fail for one of these on every device are folded into one row where alike."""
+
+NODES_DRAWN: Final = 4
+"""Of a group of alike nodes with their devices; the rest is one row."""
+
+ROWS_DRAWN: Final = 60
+NAMES_DRAWN: Final = 12
+"""Of the nodes of one row."""
+
+TABLE_ROWS: Final = 500
+"""Devices in the table; the page says how many there are beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +110,9 @@ class NodeVerdict:
     names: tuple[str, ...]
     """Empty: devices that stand at no single node."""
 
+    more_names: int
+    """Alike nodes beside them."""
+
     title: str
     note: str
     reason: str
@@ -121,8 +144,14 @@ class ShownExplanation:
     funnel: tuple[FunnelStep, ...]
     sum_in_words: str
     nodes: tuple[NodeVerdict, ...]
+    more_nodes: int
+    """Nodes that no row is drawn for."""
+
     verdicts: tuple[VerdictTile, ...]
-    """Every device once, those of folded nodes too."""
+    """Every device once, those of folded nodes too, up to `TABLE_ROWS`."""
+
+    more_verdicts: int
+    """Devices that no row of the table is there for."""
 
     advice: tuple[Advice, ...]
     selected: VerdictTile | None
@@ -131,24 +160,60 @@ class ShownExplanation:
 
 def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) -> ShownExplanation:
     """Draw a stored explanation; `selected` is the `driver/pool/device` to show in full."""
-    verdicts = tuple(
-        _tile(device, reader=reader, selected=selected)
-        for node in stored["nodes"]
-        for device in node["devices"]
-    )
+    seen = redacted(dict(stored), namespaces=reader.namespaces)
+    drawing = _Drawing(reader, selected, holders_of(seen))
+    rows = list(_nodes(stored["groups"], drawing))
+    verdicts = tuple(islice(_every_tile(stored["groups"], drawing), TABLE_ROWS))
+    found = find_device(seen, selected) if selected else None
     return ShownExplanation(
         outcome=stored["outcome"],
         tone={"fits": "ok", "broken": "sick"}.get(stored["outcome"], "warn"),
         headline=stored["headline"],
         detail=stored["detail"],
-        funnel=_funnel(stored["funnel"]),
+        funnel=_funnel(stored["funnel"], stored["together"]),
         sum_in_words=_sum_in_words(stored["funnel"]),
-        nodes=_nodes(stored["nodes"], reader=reader, selected=selected),
+        nodes=tuple(rows[:ROWS_DRAWN]),
+        more_nodes=sum(len(row.names) + row.more_names for row in rows[ROWS_DRAWN:]),
         verdicts=verdicts,
+        more_verdicts=stored["funnel"]["considered"] - len(verdicts),
         advice=tuple(_advice(entry, reader=reader) for entry in stored["suggestions"]),
-        selected=next((tile for tile in verdicts if tile.is_selected), None),
+        selected=drawing.tile(found) if found is not None else None,
         steps=stored["steps"],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    reader: Reader
+    selected: str
+    holders: Holders
+
+    def tiles(self, group: Mapping[str, Any], name: str) -> Iterator[VerdictTile]:
+        """Draw the devices of one node of a group."""
+        return map(self.tile, device_rows(dict(group), name, holders=self.holders))
+
+    def tile(self, row: Mapping[str, Any]) -> VerdictTile:
+        """Draw a device."""
+        word, look, sign = VERDICTS[row["verdict"]]
+        key = key_of(dict(row))
+        holder = row["holder"]
+        headline = word
+        if holder is not None:
+            headline = holder["namespace"]
+            if self.reader.owns(holder["namespace"]):
+                look = Look.MINE
+        elif row["evidence"] == HIDDEN_HOLDER:
+            headline = "other team"
+        return VerdictTile(
+            key=key,
+            device=row["device"],
+            look=look,
+            sign=sign,
+            headline=headline,
+            word=word,
+            evidence=row["evidence"],
+            is_selected=key == self.selected,
+        )
 
 
 def _advice(suggestion: Mapping[str, Any], *, reader: Reader) -> Advice:
@@ -156,11 +221,13 @@ def _advice(suggestion: Mapping[str, Any], *, reader: Reader) -> Advice:
     label = ""
     if holder is not None:
         is_seen = reader.sees(holder["namespace"])
-        label = f"{holder['namespace']}/{holder['name']}" if is_seen else HIDDEN
+        label = f"{holder['namespace']}/{holder['name']}" if is_seen else HIDDEN_NAMESPACE
     return Advice(text=suggestion["text"], detail=suggestion["detail"], holder=label)
 
 
-def _funnel(counts: Mapping[str, int]) -> tuple[FunnelStep, ...]:
+def _funnel(
+    counts: Mapping[str, int], together: Mapping[str, Any] | None
+) -> tuple[FunnelStep, ...]:
     considered = counts["considered"]
     steps = [_step(considered, considered, label=_noun(considered), lost="considered")]
     left = considered
@@ -169,6 +236,8 @@ def _funnel(counts: Mapping[str, int]) -> tuple[FunnelStep, ...]:
         left -= taken_away
         if taken_away or verdict in ALWAYS_SHOWN:
             steps.append(_step(left, considered, label=label, lost=f"{taken_away} {lost}"))
+    if together is not None:
+        steps.append(_step(0, considered, label="fit together", lost=together["evidence"]))
     return tuple(steps)
 
 
@@ -195,79 +264,74 @@ def _sum_in_words(counts: Mapping[str, int]) -> str:
     return f"{' + '.join(map(str, parts)) or '0'} = {counts['considered']}"
 
 
-def _nodes(
-    nodes: Sequence[Mapping[str, Any]], *, reader: Reader, selected: str
-) -> tuple[NodeVerdict, ...]:
-    drawn = []
-    for (fold, _), group in groupby(nodes, key=_likeness):
-        alike = list(group)
+def _nodes(groups: Sequence[Mapping[str, Any]], drawing: _Drawing) -> Iterator[NodeVerdict]:
+    for fold, members in groupby(groups, key=_likeness):
+        alike = list(members)
         if fold:
-            drawn.append(_folded(alike))
+            yield _folded(alike, note=_count_in_words(alike))
         else:
-            drawn.extend(_node(node, reader=reader, selected=selected) for node in alike)
-    return tuple(drawn)
+            for group in alike:
+                yield from _group(group, drawing)
 
 
-def _likeness(node: Mapping[str, Any]) -> tuple[bool, str]:
-    """Say whether a node is folded, and with which others: those of equal reason and evidence."""
-    verdicts = {(device["verdict"], device["evidence"]) for device in node["devices"]}
-    reason = node["reason"]
-    is_alike = reason in ALIKE_REASONS and len(verdicts) == 1
-    return (True, f"{reason} {verdicts}") if is_alike else (False, node["name"])
+def _likeness(group: Mapping[str, Any]) -> str:
+    """Say with which others a group is drawn as one row; empty for none.
+
+    Those are groups of equal reason and evidence, and those whose devices are not listed.
+    """
+    verdicts = {(verdict["verdict"], verdict["evidence"]) for verdict in group["verdicts"]}
+    is_alike = group["reason"] in ALIKE_REASONS and len(verdicts) == 1
+    if is_alike or group["devices"] is None:
+        return f"{group['reason']} {group['summary']} {sorted(verdicts)}"
+    return ""
 
 
-def _folded(nodes: Sequence[Mapping[str, Any]]) -> NodeVerdict:
-    names = tuple(node["name"] for node in nodes if node["name"])
-    devices = counted(sum(len(node["devices"]) for node in nodes), "device")
-    first = nodes[0]
+def _group(group: Mapping[str, Any], drawing: _Drawing) -> Iterator[NodeVerdict]:
+    names = group["names"]
+    for name in names[:NODES_DRAWN] or ("",):
+        yield NodeVerdict(
+            names=(name,) if name else (),
+            more_names=0,
+            title=name or NO_NODE,
+            note=group["summary"],
+            reason=_reason(group["reason"]),
+            tiles=tuple(drawing.tiles(group, name)),
+            evidence="",
+            tone="ok" if group["reason"] == "fits" else "warn",
+        )
+    if len(names) > NODES_DRAWN:
+        rest = {**group, "names": names[NODES_DRAWN:]}
+        yield _folded([rest], note=f"alike: {group['summary']}")
+
+
+def _folded(groups: Sequence[Mapping[str, Any]], *, note: str) -> NodeVerdict:
+    names = tuple(name for group in groups for name in group["names"])
+    first = groups[0]
+    is_one_reason = len(first["verdicts"]) == 1
     return NodeVerdict(
-        names=names,
-        title=", ".join(names) or NO_NODE,
-        note=devices if len(names) == 1 else f"{devices}, {len(names)} nodes alike",
+        names=names[:NAMES_DRAWN],
+        more_names=len(names[NAMES_DRAWN:]),
+        title=counted(len(names), "node") if names else NO_NODE,
+        note=note,
         reason=_reason(first["reason"]),
         tiles=(),
-        evidence=first["devices"][0]["evidence"] or first["summary"],
+        evidence=first["verdicts"][0]["evidence"] if is_one_reason else first["summary"],
         tone="plain",
     )
 
 
-def _node(node: Mapping[str, Any], *, reader: Reader, selected: str) -> NodeVerdict:
-    tone = {"fits": "ok", "not-tried": "plain"}.get(node["reason"], "warn")
-    return NodeVerdict(
-        names=(node["name"],) if node["name"] else (),
-        title=node["name"] or NO_NODE,
-        note=node["summary"],
-        reason=_reason(node["reason"]),
-        tiles=tuple(_tile(device, reader=reader, selected=selected) for device in node["devices"]),
-        evidence="",
-        tone=tone,
-    )
+def _count_in_words(groups: Sequence[Mapping[str, Any]]) -> str:
+    devices = sum(verdict["count"] for group in groups for verdict in group["verdicts"])
+    nodes = sum(len(group["names"]) for group in groups)
+    words = counted(devices, "device")
+    return words if nodes <= 1 else f"{words}, {nodes} nodes alike"
+
+
+def _every_tile(groups: Sequence[Mapping[str, Any]], drawing: _Drawing) -> Iterator[VerdictTile]:
+    for group in groups:
+        for name in group["names"] or ("",):
+            yield from drawing.tiles(group, name)
 
 
 def _reason(reason: str) -> str:
     return reason.replace("-mismatch", "").replace("-", " ")
-
-
-def _tile(device: Mapping[str, Any], *, reader: Reader, selected: str) -> VerdictTile:
-    word, look, sign = VERDICTS[device["verdict"]]
-    key = f"{device['driver']}/{device['pool']}/{device['device']}"
-    holder = device["holder"]
-    evidence = device["evidence"]
-    headline = word
-    if holder is not None:
-        is_seen = reader.sees(holder["namespace"])
-        headline = holder["namespace"] if is_seen else "other team"
-        if not is_seen:
-            evidence = f"taken by {HIDDEN}"
-        if reader.owns(holder["namespace"]):
-            look = Look.MINE
-    return VerdictTile(
-        key=key,
-        device=device["device"],
-        look=look,
-        sign=sign,
-        headline=headline,
-        word=word,
-        evidence=evidence,
-        is_selected=key == selected,
-    )

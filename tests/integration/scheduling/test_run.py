@@ -154,9 +154,8 @@ def test_a_node_that_takes_no_pod_is_named_with_its_reason_once(world: World) ->
     assert bound == [0, 0]
     assert attempt.headline == "No node may be used: the node is cordoned."
     assert attempt.explanation["funnel"]["node-filter"] == 2
-    assert (
-        attempt.explanation["nodes"][0]["devices"][0]["evidence"] == "gpu-01: the node is cordoned"
-    )
+    (verdict,) = attempt.explanation["groups"][0]["verdicts"]
+    assert verdict["evidence"] == "the node is cordoned"
     assert len(warned) == 1
 
 

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from dra_console.allocator.command.arguments import DUMP_COMMAND
+from dra_console.allocator.explanation.explain import explain
 from dra_console.allocator.explanation.verdicts import Verdict
 from dra_console.allocator.model import JsonObject
 from tests.builders.objects import (
@@ -135,7 +137,8 @@ def test_a_version_that_cannot_be_read_is_named(command_line: CommandLine, versi
 def test_an_exhausted_search_ends_with_3(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_console.allocator.explanation.explain.DEFAULT_STEP_BUDGET", 0)
+    impatient = partial(explain, step_budget=0)
+    monkeypatch.setattr("dra_console.allocator.command.explain.explain", impatient)
 
     ended = command_line.run("explain", command_line.objects(*WORLD, a_claim()))
 

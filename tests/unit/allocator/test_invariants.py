@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.explanation.explain import explain
+from dra_console.allocator.explanation.unfolding import node_rows, objects
 from dra_console.allocator.model import Json, JsonObject, Node
 from dra_console.allocator.search.search import Allocated, allocate
 from tests.builders.objects import a_device
@@ -82,7 +83,7 @@ def test_verdicts_add_up_to_all_devices_once_each(
     counts = {name: count for name, count in funnel.items() if name != "considered"}
     assert set(counts) == set(VERDICTS)
     assert funnel["considered"] == sum(int(str(count)) for count in counts.values())
-    devices = [each for node in listed(answer["nodes"]) for each in listed(inside(node, "devices"))]
+    devices = [each for node in node_rows(answer) for each in objects(node["devices"])]
     judged = Counter((inside(each, "pool"), inside(each, "device")) for each in devices)
     assert judged == published
     by_verdict = Counter(inside(each, "verdict") for each in devices)
