@@ -1,4 +1,4 @@
-"""What an update may not change. Nothing else in an immutable spec is looked at again."""
+"""What an update may not change."""
 
 from typing import Final
 

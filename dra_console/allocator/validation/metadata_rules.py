@@ -58,7 +58,7 @@ def check_template_metadata(spec: Fields, errors: FieldErrors) -> None:
     metadata = metadata_of(spec)
     check_labels_and_annotations(metadata, errors)
     for field in metadata.raw:
-        if field not in TEMPLATE_METADATA and metadata.raw[field] not in (None, "", 0, [], {}):
+        if field not in TEMPLATE_METADATA and metadata.raw[field] not in (None, "", 0):
             detail = "only labels and annotations may be set here"
             errors.forbidden(metadata.path_of(field), detail)
 

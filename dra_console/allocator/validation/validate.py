@@ -145,23 +145,19 @@ def validate_template(
     namespace_labels: Mapping[str, str] | None = None,
     rules: Rules = DEFAULT_RULES,
 ) -> tuple[FieldError, ...]:
-    """Check a ResourceClaimTemplate.
+    """Check a ResourceClaimTemplate; unlike a claim's its spec is looked at in updates as well.
 
     Admin access is checked if the labels of the template's namespace are given.
     """
 
     def check(submission: Submission, errors: FieldErrors) -> None:
         check_metadata(submission.whole, errors, is_namespaced=True)
-        if submission.stored is not None:
-            check_unchanged_spec(
-                submission.obj,
-                errors,
-                stored=submission.stored,
-                shape=template_spec_shape(is_flat=False),
-            )
-            return
         inside = submission.spec.child("spec") or Fields("spec.spec", {})
-        check_admin_request(inside, errors, namespace_labels=namespace_labels)
+        if submission.stored is None:
+            check_admin_request(inside, errors, namespace_labels=namespace_labels)
+        else:
+            shape = template_spec_shape(is_flat=False)
+            check_unchanged_spec(submission.obj, errors, stored=submission.stored, shape=shape)
         check_template_metadata(submission.spec, errors)
         check_claim_spec(inside, errors, rules=rules)
 
