@@ -115,7 +115,12 @@ def _request_as_v1(request: Json, *, path: str, api_version: str) -> Json:
     if has_exactly:
         raise DecodeError(f"{path}.exactly", "expected either flat fields or exactly, got both")
     rest = {name: value for name, value in request.items() if name not in flat}
-    return rest | {"exactly": flat}
+    return rest | {"exactly": flat} if any(map(_is_set, flat.values())) else rest
+
+
+def _is_set(value: Json) -> bool:
+    """Tell whether a flat field makes its request one for exact devices; `false` does."""
+    return isinstance(value, bool) or value not in (None, "", 0)
 
 
 def device_as_v1(device: JsonObject, *, path: str = "", api_version: str = "") -> JsonObject:

@@ -87,6 +87,23 @@ def test_request_in_the_shape_of_another_version_is_refused_in_plain_words(
     assert words in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_exact"),
+    [
+        pytest.param({"deviceClassName": "", "count": 0, "selectors": None}, False, id="nothing"),
+        pytest.param({"count": 1}, True, id="a count"),
+        pytest.param({"adminAccess": False}, True, id="no admin access"),
+        pytest.param({"selectors": []}, True, id="no selectors"),
+    ],
+)
+def test_flat_request_is_one_for_exact_devices_if_it_says_anything(
+    fields: JsonObject, is_exact: bool
+) -> None:
+    wish = wish_of({"name": "gpu", **fields}, **V1BETA1)
+
+    assert (wish is not None) == is_exact
+
+
 def test_spec_without_a_version_is_read_in_the_shape_of_each() -> None:
     for request in (FLAT, NESTED):
         (read,) = decode_claim_spec({"devices": {"requests": [request]}}).requests
