@@ -81,7 +81,7 @@ class _Allocator:
         pending = [claim for claim in claims if claim.allocation is None]
         if not pending:
             return _Answer(ExitStatus.FITS, "has its devices already")
-        found = first_fit(self._index(), pending, nodes=self._nodes(claims))
+        found = first_fit(self._index(), pending, nodes=self._nodes(inquiry, claims))
         match found.outcome:
             case Allocated(results):
                 node_name = found.node.name if found.node else ""
@@ -111,7 +111,7 @@ class _Allocator:
             return index
         return index.with_claims((*self.task.snapshot.claims, *self.allocated.values()))
 
-    def _nodes(self, claims: Sequence[ResourceClaim]) -> Sequence[Node]:
+    def _nodes(self, inquiry: Inquiry, claims: Sequence[ResourceClaim]) -> Sequence[Node]:
         """List the nodes that may be used and from which the allocated claims can be."""
         selectors = [
             claim.allocation.node_selector
@@ -121,7 +121,8 @@ class _Allocator:
         return [
             node
             for node in self.task.nodes
-            if all(selects(selector, node=node) for selector in selectors)
+            if node.name not in inquiry.left_out
+            and all(selects(selector, node=node) for selector in selectors)
         ]
 
 

@@ -25,10 +25,10 @@ WIDTHS: Final = (60, 140)
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
 STATUS_WORDS: Final = {
-    ExitStatus.FITS: "fits",
-    ExitStatus.DOES_NOT_FIT: "does not fit",
-    ExitStatus.BROKEN_INPUT: "broken",
-    ExitStatus.BUDGET: "without an answer",
+    ExitStatus.FITS: ("fits", "fit"),
+    ExitStatus.DOES_NOT_FIT: ("does not fit", "do not fit"),
+    ExitStatus.BROKEN_INPUT: ("is broken", "are broken"),
+    ExitStatus.BUDGET: ("has no answer", "have no answer"),
 }
 
 
@@ -90,7 +90,13 @@ def _explained(task: Task) -> Iterator[Explained]:
     node_names = [node.name for node in task.nodes]
     for inquiry in task.inquiries if task.is_named else folded(task.inquiries):
         explanation = (
-            explain(task.snapshot, inquiry.claims, node_names=node_names, rules=task.rules)
+            explain(
+                task.snapshot,
+                inquiry.claims,
+                node_names=node_names,
+                left_out=inquiry.left_out,
+                rules=task.rules,
+            )
             if inquiry.claims and not inquiry.refused
             else None
         )
@@ -122,8 +128,10 @@ def _summary(task: Task, explained: list[Explained]) -> Iterator[str]:
             else "The dump holds no ResourceClaim and no pod that waits for one."
         )
     elif len(explained) > 1:
-        counts = Counter(STATUS_WORDS[each.status] for each in explained)
-        parts = ", ".join(f"{count} {words}" for words, count in counts.items())
+        counts = Counter(each.status for each in explained)
+        parts = ", ".join(
+            f"{count} {STATUS_WORDS[status][count != 1]}" for status, count in counts.items()
+        )
         yield (
             f"Asked about {len(explained)}: {parts}. Each was looked at alone, as if it came next."
         )

@@ -6,6 +6,7 @@ that cannot be read is broken input: to leave the object out would change the an
 silence.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +31,7 @@ from dra_console.allocator.model import (
     ResourceSlice,
     Snapshot,
 )
+from dra_console.allocator.quantity import Quantity
 
 CORE: Final = ""
 RESOURCE: Final = "resource.k8s.io"
@@ -80,6 +82,8 @@ class Gathering:
     templates: list[ResourceClaimTemplate] = field(default_factory=list)
     taint_rules: list[DeviceTaintRule] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
+    allocatable: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
+    """What each node has for pods, by the node's name."""
 
     def take(self, obj: JsonObject) -> bool:
         """Decode an object, or tell that its kind has no use here.
@@ -101,7 +105,9 @@ class Gathering:
     def _decode(self, kind: str, obj: JsonObject) -> None:
         match kind:
             case "Node":
-                self.nodes.append(decode_node(obj))
+                node = decode_node(obj)
+                self.nodes.append(node)
+                self.allocatable[node.name] = _allocatable(obj)
             case "ResourceSlice":
                 self.slices.append(decode_slice(obj))
             case "DeviceClass":
@@ -165,3 +171,8 @@ def _in_namespace(obj: JsonObject, namespace: str) -> JsonObject:
         return obj
     metadata = object_of(obj.get("metadata"))
     return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _allocatable(node: JsonObject) -> Mapping[str, Quantity]:
+    status = Fields.at("", node).child("status") or Fields("status", {})
+    return status.quantity_map("allocatable")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Self
 
+from dra_console.allocator.command.extended import ExtendedResources
 from dra_console.allocator.command.gathering import DEFAULT_NAMESPACE, Gathering
 from dra_console.allocator.command.pods import Pod, PodClaim
 from dra_console.allocator.errors import AllocatorError
@@ -35,6 +36,9 @@ class Inquiry:
     refused: tuple[str, ...] = ()
     """Why the API server would not take what is asked for: place, object, field and reason."""
 
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Why some nodes are of no use to the pod, by name, as far as its claims decide that."""
+
     alike: int = 0
     """Others that ask for the same."""
 
@@ -51,15 +55,22 @@ class Inquirer:
     claims: dict[str, ResourceClaim]
     templates: dict[str, ResourceClaimTemplate]
     pods: Sequence[Pod]
+    extended: ExtendedResources
     _of_pod: dict[str, Inquiry] = field(default_factory=dict)
 
     @classmethod
     def of(cls, gathering: Gathering) -> Self:
         """Look at everything that was gathered; finished pods need no devices any more."""
+        extended = ExtendedResources(gathering.classes, gathering.allocatable)
         return cls(
             claims={claim.key: claim for claim in gathering.claims},
             templates={f"{each.namespace}/{each.name}": each for each in gathering.templates},
-            pods=[pod for pod in gathering.pods if pod.claims and not pod.is_finished],
+            pods=[
+                pod
+                for pod in gathering.pods
+                if not pod.is_finished and (pod.claims or extended.are_asked_for(pod))
+            ],
+            extended=extended,
         )
 
     def waiting(self) -> tuple[Inquiry, ...]:
@@ -139,6 +150,13 @@ class Inquirer:
             if problem:
                 (missing if claim is None else notes).append(problem)
         notes.extend(_deletions(claims.values()))
+        extended = self.extended.claim_for(pod) if self.extended.are_asked_for(pod) else None
+        if extended is not None:
+            claims[extended.claim.key] = extended.claim
+            notes.append(
+                f"Asks for {', '.join(extended.resources)} as an extended resource; "
+                "kube-scheduler makes a claim for it."
+            )
         if pod.node_name and any(each.allocation is None for each in claims.values()):
             notes.append(
                 f"The pod is on node {pod.node_name} already, so kube-scheduler allocates "
@@ -152,6 +170,7 @@ class Inquirer:
             notes=tuple(notes),
             missing=tuple(missing),
             pod=pod,
+            left_out=extended.left_out if extended is not None else {},
             templates=tuple(
                 f"{pod.namespace}/{entry.template_name}"
                 for entry in pod.claims
@@ -195,7 +214,8 @@ def folded(inquiries: Iterable[Inquiry]) -> list[Inquiry]:
         asked = tuple((claim.spec, claim.allocation) for claim in inquiry.claims)
         is_bound = bool(inquiry.pod and inquiry.pod.node_name)
         is_of_pod = inquiry.pod is not None
-        kind = (asked, inquiry.missing, inquiry.refused, is_of_pod, is_bound)
+        nodes = frozenset(inquiry.left_out.items())
+        kind = (asked, inquiry.missing, inquiry.refused, is_of_pod, is_bound, nodes)
         groups.setdefault(kind, []).append(inquiry)
     return [replace(group[0], alike=len(group) - 1) for group in groups.values()]
 

@@ -6,11 +6,12 @@ kube-scheduler makes for extended resources stands in the status alone.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from dra_console.allocator.api_json import JsonObject
 from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.scheduler.extended_resources import special_claim
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -38,6 +39,10 @@ class Pod:
     claims: tuple[PodClaim, ...]
     node_name: str
     is_finished: bool
+    has_special_claim: bool
+    """Whether kube-scheduler made the claim for its extended resources."""
+
+    raw: JsonObject = field(compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -56,12 +61,16 @@ def decode_pod(obj: JsonObject) -> Pod:
     metadata = whole.child("metadata") or Fields("metadata", {})
     spec = whole.child("spec") or Fields("spec", {})
     status = whole.child("status") or Fields("status", {})
+    special_claim(obj, allocatable={}, classes=())  # refuses amounts that are none
+    special = tuple(_extended_resource_claim(status))
     return Pod(
         namespace=metadata.text("namespace"),
         name=metadata.text("name"),
-        claims=(*_claims(spec, status), *_extended_resource_claim(status)),
+        claims=(*_claims(spec, status), *special),
         node_name=spec.text("nodeName"),
         is_finished=status.text("phase") in FINISHED,
+        has_special_claim=bool(special),
+        raw=obj,
     )
 
 

@@ -153,7 +153,7 @@ def test_the_worst_of_several_answers_is_the_status(command_line: CommandLine) -
     assert command_line.run("explain", command_line.objects(*WORLD, fits, waits)).status == 1
     ended = command_line.run("explain", command_line.objects(*WORLD, fits, waits, broken))
     assert ended.status == 2
-    assert "Asked about 3: 1 fits, 1 does not fit, 1 broken." in ended.text
+    assert "Asked about 3: 1 fits, 1 does not fit, 1 is broken." in ended.text
 
 
 def test_a_manifest_that_no_server_would_take_is_refused_by_field(
