@@ -205,6 +205,7 @@ class ResourceSlice:
     """What one driver publishes about part of one pool.
 
     `skip_node_operations` are the calls to the driver that its devices do without.
+    `unknown_fields` are the paths that this release does not look at.
     """
 
     name: str
@@ -217,6 +218,7 @@ class ResourceSlice:
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
     skip_node_operations: tuple[str, ...] = ()
+    unknown_fields: tuple[str, ...] = ()
 
     @property
     def pool_id(self) -> PoolId:

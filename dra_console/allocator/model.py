@@ -94,7 +94,11 @@ DEVICES_PER_CLAIM: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """`selectors` hold the expression, or `None` for an entry that is not CEL."""
+    """`selectors` hold the expression, or `None` for an entry that is not CEL.
+
+    `unknown_fields` are the paths that this release cannot honour; claims that name such a class
+    are refused.
+    """
 
     name: str
     selectors: tuple[str | None, ...] = ()
@@ -102,6 +106,8 @@ class DeviceClass:
     extended_resource_name: str | None = None
     created_at: str = ""
     """RFC 3339, as the API server writes it; empty for a class that was never stored."""
+
+    unknown_fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,14 @@ def _remarks(dump: Dump) -> Iterator[str]:
             "The dump holds no Node. Those that slices name are taken instead, without labels; "
             "devices for several nodes may be missing."
         )
+    unknown = [each for each in gathering.slices if each.unknown_fields]
+    if unknown:
+        first = unknown[0]
+        yield (
+            "Fields of a newer API are not looked at, so a device may be less free than it seems: "
+            f"{first.unknown_fields[0]} of ResourceSlice {first.name}"
+            f"{f', and in {len(unknown) - 1} more' if len(unknown) > 1 else ''}."
+        )
     if dump.repeated:
         yield f"Given twice, word for word, and taken once: {dump.repeated} objects."
 

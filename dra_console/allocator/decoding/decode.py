@@ -12,8 +12,8 @@ from typing import Final
 
 from dra_console.allocator.decoding.decode_slice import decode_slice, node_selector, taint
 from dra_console.allocator.decoding.reading import Fields
+from dra_console.allocator.decoding.unknown import unknown_in_claim, unknown_in_class
 from dra_console.allocator.decoding.versions import (
-    FLAT_REQUEST_FIELDS,
     check_version,
     claim_spec_as_v1,
     version_of,
@@ -60,7 +60,6 @@ __all__ = [
     "decode_template",
 ]
 
-WISH_FIELDS: Final = frozenset(FLAT_REQUEST_FIELDS)
 WITHDRAWN_RULE_FIELDS: Final = ("deviceClassName", "selectors")
 
 
@@ -90,6 +89,7 @@ def decode_class(obj: JsonObject) -> DeviceClass:
         config=tuple(_opaque(entry) for entry in spec.children("config")),
         extended_resource_name=spec.text("extendedResourceName") or None,
         created_at=_metadata(obj).text("creationTimestamp"),
+        unknown_fields=tuple(unknown_in_class(spec)),
     )
 
 
@@ -174,7 +174,7 @@ def decode_claim_spec(raw: Json, *, path: str = "spec", api_version: str = "") -
             ClaimConfig(requests=entry.texts("requests"), opaque=_opaque(entry))
             for entry in devices.children("config")
         ),
-        unknown_fields=tuple(_unknown_fields(spec, devices)),
+        unknown_fields=tuple(unknown_in_claim(spec)),
     )
 
 
@@ -302,22 +302,3 @@ def _consumer(fields: Fields) -> ConsumerReference:
         name=fields.text("name"),
         uid=fields.text("uid"),
     )
-
-
-def _unknown_fields(spec: Fields, devices: Fields) -> Iterator[str]:
-    """List what a newer API may have added and this allocator would silently ignore."""
-    yield from _others(spec, {"devices"})
-    yield from _others(devices, {"requests", "constraints", "config"})
-    for request in devices.children("requests"):
-        yield from _others(request, {"name", "exactly", "firstAvailable"})
-        exactly = request.child("exactly")
-        if exactly is not None:
-            yield from _others(exactly, WISH_FIELDS)
-        for alternative in request.children("firstAvailable"):
-            yield from _others(alternative, WISH_FIELDS - {"adminAccess"} | {"name"})
-    for constraint in devices.children("constraints"):
-        yield from _others(constraint, {"requests", "matchAttribute", "distinctAttribute"})
-
-
-def _others(fields: Fields, known: frozenset[str] | set[str]) -> Iterator[str]:
-    return (fields.path_of(name) for name in fields.raw if name not in known and fields.has(name))

@@ -10,6 +10,7 @@ from dra_console.allocator.decoding.reading import (
     integer_at,
     text_at,
 )
+from dra_console.allocator.decoding.unknown import unknown_in_slice
 from dra_console.allocator.decoding.versions import check_version, slice_spec_as_v1, version_of
 from dra_console.allocator.inventory import (
     AttributeKind,
@@ -81,6 +82,7 @@ def decode_slice(obj: JsonObject) -> ResourceSlice:
             _counters(entry, name=entry.text("name")) for entry in spec.children("sharedCounters")
         ),
         skip_node_operations=spec.texts("skipNodeOperations"),
+        unknown_fields=tuple(unknown_in_slice(spec)),
     )
 
 

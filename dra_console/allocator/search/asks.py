@@ -166,6 +166,9 @@ def _ask(want: Want, *, number: int, rules: Rules) -> Ask:
     if want.device_class is None:
         message = f"could not retrieve device class {name}: no DeviceClass has this name"
         raise _broken(want, message, field="deviceClassName")
+    for path in want.device_class.unknown_fields:
+        message = f"{path} of class {name} is not supported yet"
+        raise _broken(want, message, field="deviceClassName")
     for selector in want.class_selectors:
         _check_selector(want, selector)
     if wish.allocation_mode == EXACT_COUNT and wish.count < 1:

@@ -244,6 +244,14 @@ def test_a_kind_that_was_left_out_is_remarked(
     assert ended.status == status
 
 
+def test_fields_of_slices_that_are_not_known_are_remarked(command_line: CommandLine) -> None:
+    newer = [a_slice(name, pool=name, future=1) for name in ("s1", "s2")]
+
+    ended = command_line.run("explain", command_line.objects(*WORLD, *newer, a_claim()))
+
+    assert "spec.future of ResourceSlice s1, and in 1 more" in " ".join(ended.text.split())
+
+
 def test_only_named_nodes_are_considered(command_line: CommandLine) -> None:
     path = command_line.objects(*WORLD, a_node("gpu-02"), a_claim())
 

@@ -340,3 +340,65 @@ def test_half_of_a_surrogate_pair_is_replaced() -> None:
 
     assert wish is not None
     assert wish.device_class_name == "a\ufffd"
+
+
+WISH: JsonObject = {"deviceClassName": "c"}
+FUTURE = [
+    pytest.param(WISH | {"future": 1}, "future", id="request"),
+    pytest.param(
+        WISH | {"selectors": [{"cel": {"expression": "true", "future": 1}}]},
+        "selectors[0].cel.future",
+        id="expression",
+    ),
+    pytest.param(
+        WISH | {"tolerations": [{"key": "k", "future": 1}]},
+        "tolerations[0].future",
+        id="toleration",
+    ),
+    pytest.param(WISH | {"capacity": {"limits": {}}}, "capacity.limits", id="capacity"),
+    pytest.param(
+        WISH | {"derivedAttributes": [{"name": "n", "future": 1}]},
+        "derivedAttributes[0].future",
+        id="derived attribute",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wish", "path"), FUTURE)
+def test_unknown_field_of_a_request_is_kept_in_mind(wish: JsonObject, path: str) -> None:
+    exact = decode_claim(a_claim(requests=[{"name": "gpu", "exactly": wish}]))
+    listed = decode_claim(a_claim(requests=[{"name": "gpu", "firstAvailable": [wish]}]))
+
+    assert exact.spec.unknown_fields == (f"spec.devices.requests[0].exactly.{path}",)
+    assert listed.spec.unknown_fields == (f"spec.devices.requests[0].firstAvailable[0].{path}",)
+
+
+def test_unknown_field_of_a_class_is_kept_in_mind() -> None:
+    assert decode_class(a_class(future=[1])).unknown_fields == ("spec.future",)
+    assert decode_class(a_class(suitableNodes={}, extendedResourceName="a/b")).unknown_fields == ()
+
+
+@pytest.mark.parametrize(
+    ("device", "path"),
+    [
+        pytest.param({"future": 1}, "future", id="device"),
+        pytest.param(
+            {"consumesCounters": [{"counterSet": "c", "future": 1}]},
+            "consumesCounters[0].future",
+            id="consumption",
+        ),
+        pytest.param(
+            {"capacity": {"k": {"value": "1", "requestPolicy": {"future": 1}}}},
+            "capacity[k].requestPolicy.future",
+            id="policy",
+        ),
+    ],
+)
+def test_unknown_field_of_a_device_is_kept_in_mind(device: JsonObject, path: str) -> None:
+    slice_ = decode_slice(a_slice(devices=[a_device("gpu-0") | device], future=None))
+
+    assert slice_.unknown_fields == (f"spec.devices[0].{path}",)
+
+
+def test_v1beta1_slices_have_no_unknown_fields() -> None:
+    assert decode_slice(a_slice(devices=[BASIC]) | V1BETA1).unknown_fields == ()

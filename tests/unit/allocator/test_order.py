@@ -257,6 +257,15 @@ def test_27_a_bad_selector_of_a_class() -> None:
     assert "undeclared reference" in found
 
 
+def test_a_field_of_a_class_that_is_not_known_is_refused_not_ignored() -> None:
+    newer = a_class("newer", selectors=[], future=["narrower"])
+
+    found = answer([claim(r("r", "newer"))], [pool("p", "x"), newer])
+
+    assert found.startswith("FATAL")
+    assert "spec.future of class newer is not supported yet" in found
+
+
 def test_29_a_bad_selector_goes_unnoticed_without_devices() -> None:
     assert answer([claim(r("r", "A", "noSuchVar"))], []) == "NONE"
 
