@@ -71,8 +71,9 @@ oracle-build: # Kubernetes' own allocator as a program; Go fetches the modules
 	cd tests/oracle && go build -o bin/oracle .
 
 .PHONY: oracle
-oracle: setup oracle-build ## Compare 10,000 scenarios of each series with Kubernetes' own allocator
+oracle: setup oracle-build ## Compare 10,000 scenarios of each series, and selectors, with Kubernetes' own code
 	$(BIN)/python -m tests.oracle $(ORACLE)
+	$(BIN)/python -m tests.oracle.expressions $(EXPRESSIONS)
 
 .PHONY: bench
 bench: setup ## Time the allocator beside a plain one and upstream's; renews docs/benchmarks.md

@@ -5,14 +5,14 @@ Go's `netip` and `net/url`.
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import ClassVar, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from dra_console.allocator.cel.operators import Function
-from dra_console.allocator.cel.quantities import is_parsed, parsed
+from dra_console.allocator.cel.quantities import Parsed, is_parsed, parsed
 from dra_console.allocator.cel.strings import text
 from dra_console.allocator.cel.values import EvaluationError, Foreign, Value, no_such_overload
 
@@ -177,15 +177,23 @@ def _is_link_local_multicast(values: Sequence[Value]) -> bool:
     return ip.packed[0] == 0xFF and ip.packed[1] & 0x0F == 0x02  # noqa: PLR2004  RFC 4291
 
 
+def _operand(parse: Callable[[str], Parsed], spelled: str) -> Parsed:
+    """Read a text where an address could stand; upstream says just "no such overload"."""
+    try:
+        return parse(spelled)
+    except ValueError as error:
+        raise EvaluationError(f"no such overload: {error}") from error
+
+
 def _contains_ip(values: Sequence[Value]) -> bool:
     network, other = _network(values[0]), values[1]
-    address = parsed(parse_ip, other).ip if isinstance(other, str) else _address(other)
+    address = _operand(parse_ip, other).ip if isinstance(other, str) else _address(other)
     return address in network.network
 
 
 def _contains_cidr(values: Sequence[Value]) -> bool:
     outer, other = _network(values[0]), values[1]
-    inner = parsed(parse_cidr, other) if isinstance(other, str) else _network(other)
+    inner = _operand(parse_cidr, other) if isinstance(other, str) else _network(other)
     return inner.ip in outer.network and outer.length <= inner.length
 
 

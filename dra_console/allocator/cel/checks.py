@@ -18,16 +18,28 @@ from dra_console.allocator.cel.tree import (
     Call,
     CelType,
     CheckedTree,
+    Fold,
     Kind,
     ListOf,
     Literal,
     MapOf,
+    Name,
     Node,
+    Select,
     Unsigned,
     children,
     walk,
 )
-from dra_console.allocator.cel.values import TYPE_NAMES, EvaluationError, Uint, Value
+from dra_console.allocator.cel.values import (
+    TYPE_NAMES,
+    TYPES,
+    Duration,
+    EvaluationError,
+    Timestamp,
+    TypeValue,
+    Uint,
+    Value,
+)
 from dra_console.allocator.semver import Semver
 
 FORMATTABLE: Final = {
@@ -100,7 +112,8 @@ def _mixed(tree: CheckedTree, node: Node) -> Iterator[tuple[Node, str]]:
             for index, each in enumerate(group)
         ]
         for each, kind in zip(group[1:], types[1:], strict=True):
-            if not _is_alike(types[0], kind):
+            is_open = kind.kind is types[0].kind and (_is_empty(group[0]) or _is_empty(each))
+            if kind != types[0] and not is_open:
                 yield each, f"expected type '{types[0]}' but found '{kind}'"
                 break
     for child in children(node):
@@ -111,14 +124,10 @@ def _unwrapped(kind: CelType) -> CelType:
     return kind.parameters[0] if kind.parameters else kind
 
 
-def _is_alike(left: CelType, right: CelType) -> bool:
-    """Compare; what is open within (the elements of an empty list) fits anything."""
-    if (left.kind, left.name) != (right.kind, right.name):
-        return False
-    open_kinds = {Kind.DYN, Kind.PARAMETER}
-    return all(
-        one.kind in open_kinds or other.kind in open_kinds or _is_alike(one, other)
-        for one, other in zip(left.parameters, right.parameters, strict=False)
+def _is_empty(node: Node) -> bool:
+    """Tell whether a list or map is written without content, whose type fits any."""
+    return (isinstance(node, ListOf) and not node.elements) or (
+        isinstance(node, MapOf) and not node.entries
     )
 
 
@@ -141,6 +150,10 @@ def _constants(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
 def _when_built(tree: CheckedTree) -> CompileFault | None:
     """Find what upstream finds when it makes a program: constants that fail."""
     for node in walk(tree.root):
+        if isinstance(node, Name):
+            package = node.name.removeprefix(".").partition(".")[0]
+            if "." in node.name and package != "device" and node.name not in TYPES:
+                return CompileFault(f"undeclared reference to '{package}'")
         if not isinstance(node, Call):
             continue
         if node.function not in FUNCTIONS and node.function not in OPERATORS:
@@ -149,6 +162,8 @@ def _when_built(tree: CheckedTree) -> CompileFault | None:
             _constant_value(node)
         except EvaluationError as error:
             return CompileFault(f"program instantiation failed: {error}")
+        if node.function in {"_[_]", "_[?_]"} and _is_no_key(node.arguments[1]):
+            return CompileFault("program instantiation failed: invalid qualifier type")
         if node.function in {"find", "findAll"} and isinstance(node.operands[1], Literal):
             message = patterns.fault(str(node.operands[1].value))
             if message is not None:
@@ -161,6 +176,19 @@ OPERATORS: Final = frozenset(
     {"_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false", "_?._", "_[?_]", "orValue", "or"}
 )
 """Functions that are not in the library because they do not just take values."""
+
+
+def _is_no_key(node: Node) -> bool:
+    """Tell whether a constant is of a type that nothing is looked up by."""
+    if isinstance(node, Literal):
+        return node.value is None or isinstance(node.value, bytes)
+    if isinstance(node, ListOf | MapOf):
+        return not any(isinstance(each, Name | Select | Call | Fold) for each in walk(node))
+    try:
+        constant = _constant_value(node)
+    except EvaluationError:
+        return False
+    return constant is not None and isinstance(constant[0], Duration | Timestamp | TypeValue)
 
 
 def _constant_value(node: Node) -> tuple[Value] | None:

@@ -176,8 +176,6 @@ def to_duration(value: Value) -> Duration:
     """Convert to a span of time."""
     if isinstance(value, Duration):
         return value
-    if type(value) is int:
-        return Duration(value)
     if isinstance(value, str):
         found = moments.parse_duration(value)
         if found is None:

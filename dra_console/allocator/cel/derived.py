@@ -13,8 +13,9 @@ from typing import Final
 
 from dra_console.allocator.cel.checking import STORED, check
 from dra_console.allocator.cel.checks import derivation_fault_of
-from dra_console.allocator.cel.evaluation import Frame, Meter, Step, compiled
+from dra_console.allocator.cel.evaluation import compiled
 from dra_console.allocator.cel.faults import CompileFault, EvaluationFault
+from dra_console.allocator.cel.frames import Frame, Meter, Step
 from dra_console.allocator.cel.reads import Reads, reads_of
 from dra_console.allocator.cel.selectors import COST_LIMIT, PROGRAM_LIMIT, projection, with_hint
 from dra_console.allocator.cel.values import CostExceededError, EvaluationError, Value, type_name

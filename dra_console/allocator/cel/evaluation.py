@@ -5,13 +5,14 @@ errors, macros absorb errors that do not decide, `cel.bind` is lazy, and every s
 so that no expression runs without end.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Hashable, Sequence
+from typing import Final
 
 from dra_console.allocator.cel import run_costs
+from dra_console.allocator.cel.frames import Failure, Frame, Growing, Lazy, Meter, Step
 from dra_console.allocator.cel.library import FUNCTIONS
 from dra_console.allocator.cel.operators import Function, add, is_in, item, item_or_none
+from dra_console.allocator.cel.steps import SPECIAL, optional_item
 from dra_console.allocator.cel.tree import (
     Call,
     Fold,
@@ -25,10 +26,9 @@ from dra_console.allocator.cel.tree import (
 )
 from dra_console.allocator.cel.values import (
     NONE,
-    CostExceededError,
+    TYPES,
     EvaluationError,
     Optional,
-    TypeValue,
     Uint,
     Value,
     as_key,
@@ -42,86 +42,6 @@ ACCUMULATOR: Final = "@result"
 """What macros call their accumulator; `cel.bind` uses the name that the user gave."""
 GLOBAL: Final = "@device"
 """The device by a name that no macro's variable can hide."""
-TYPES: Final = {
-    name: TypeValue(name)
-    for name in (
-        "bool",
-        "bytes",
-        "double",
-        "int",
-        "list",
-        "map",
-        "null_type",
-        "string",
-        "type",
-        "uint",
-        "google.protobuf.Duration",
-        "google.protobuf.Timestamp",
-        "net.IP",
-        "net.CIDR",
-    )
-}
-
-
-@dataclass(slots=True)
-class Meter:
-    """What one evaluation has cost so far."""
-
-    limit: int
-    cost: int = 0
-
-    def charge(self, cost: int) -> None:
-        """Add to the cost.
-
-        Raises:
-            CostExceededError: that was too much.
-
-        """
-        self.cost += cost
-        if self.cost > self.limit:
-            raise CostExceededError
-
-
-@dataclass(slots=True)
-class Frame:
-    """The variables in sight."""
-
-    variables: dict[str, Value]
-    meter: Meter
-
-
-Step: TypeAlias = Callable[[Frame], Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An error that a macro's accumulator holds."""
-
-    error: EvaluationError
-
-
-@dataclass(slots=True)
-class Lazy:
-    """What `cel.bind` binds: evaluated when it is first asked for."""
-
-    step: Step
-    frame: Frame
-    known: Value | Failure | None = None
-    is_known: bool = False
-
-    def force(self) -> Value:
-        """Evaluate, once."""
-        if not self.is_known:
-            try:
-                self.known = self.step(self.frame)
-            except EvaluationError as error:
-                self.known = Failure(error)
-            self.is_known = True
-        return self.known
-
-
-class Growing(list[Value]):
-    """The list that `map` and `filter` build; nothing else can see it while it grows."""
 
 
 def compiled(node: Node) -> Step:  # noqa: PLR0911  one kind of node each
@@ -178,27 +98,18 @@ def _select(node: Select) -> Step:
         container = operand(frame)
         frame.meter.charge(1)
         if isinstance(container, Optional):
-            return _optional_item(container, key)
+            return optional_item(container, key)
         return item(container, key)
 
     def is_there(frame: Frame) -> Value:
         container = operand(frame)
         if isinstance(container, Optional):
-            return isinstance(_optional_item(container, key), Optional) and (
-                _optional_item(container, key) is not NONE
+            return isinstance(optional_item(container, key), Optional) and (
+                optional_item(container, key) is not NONE
             )
         return item_or_none(container, key) is not NONE
 
     return is_there if node.is_presence_test else select
-
-
-def _optional_item(container: Value, key: Value) -> Optional:
-    if isinstance(container, Optional):
-        if not container.is_present:
-            return NONE
-        container = container.value
-    found = item_or_none(container, key)
-    return found if isinstance(found, Optional) else Optional(found[0])
 
 
 def _call(node: Call) -> Step:
@@ -233,120 +144,6 @@ def _added(values: Sequence[Value]) -> Value:
         left.extend(right)
         return left
     return add(left, right)
-
-
-def _and(left: Step, right: Step) -> Step:
-    return _logical(left, right, deciding=False)
-
-
-def _or(left: Step, right: Step) -> Step:
-    return _logical(left, right, deciding=True)
-
-
-def _logical(left: Step, right: Step, *, deciding: bool) -> Step:
-    def decide(frame: Frame) -> Value:
-        error = None
-        for side in (left, right):
-            try:
-                value = side(frame)
-            except EvaluationError as failed:
-                error = error or failed
-                continue
-            if value is deciding:
-                return deciding
-            if not isinstance(value, bool):
-                error = error or no_such_overload()
-        if error is not None:
-            raise error
-        return not deciding
-
-    return decide
-
-
-def _not(operand: Step) -> Step:
-    def turned(frame: Frame) -> Value:
-        value = operand(frame)
-        frame.meter.charge(1)
-        if not isinstance(value, bool):
-            raise no_such_overload()
-        return not value
-
-    return turned
-
-
-def _choice(condition: Step, yes: Step, no: Step) -> Step:
-    def choose(frame: Frame) -> Value:
-        value = condition(frame)
-        if not isinstance(value, bool):
-            raise no_such_overload()
-        return yes(frame) if value else no(frame)
-
-    return choose
-
-
-def _not_strictly_false(operand: Step) -> Step:
-    def goes_on(frame: Frame) -> Value:
-        try:
-            value = operand(frame)
-        except EvaluationError:
-            value = True
-        frame.meter.charge(1)
-        return value is not False
-
-    return goes_on
-
-
-def _optional_access(container: Step, key: Step) -> Step:
-    def access(frame: Frame) -> Value:
-        found = _optional_item(container(frame), key(frame))
-        frame.meter.charge(1)
-        return found
-
-    return access
-
-
-def _index(container: Step, key: Step) -> Step:
-    def look_up(frame: Frame) -> Value:
-        held, wanted = container(frame), key(frame)
-        frame.meter.charge(1)
-        return _optional_item(held, wanted) if isinstance(held, Optional) else item(held, wanted)
-
-    return look_up
-
-
-def _or_value(optional: Step, other: Step) -> Step:
-    def choose(frame: Frame) -> Value:
-        value = optional(frame)
-        if not isinstance(value, Optional):
-            raise no_such_overload("orValue", value)
-        return value.value if value.is_present else other(frame)
-
-    return choose
-
-
-def _or_optional(optional: Step, other: Step) -> Step:
-    def choose(frame: Frame) -> Value:
-        value = optional(frame)
-        if not isinstance(value, Optional):
-            raise no_such_overload("or", value)
-        return value if value.is_present else other(frame)
-
-    return choose
-
-
-SPECIAL: Final[dict[str, Callable[..., Step]]] = {  # type: ignore[explicit-any]  # by arity
-    "_&&_": _and,
-    "_||_": _or,
-    "!_": _not,
-    "_?_:_": _choice,
-    "@not_strictly_false": _not_strictly_false,
-    "_?._": _optional_access,
-    "_[?_]": _optional_access,
-    "_[_]": _index,
-    "orValue": _or_value,
-    "or": _or_optional,
-}
-"""Functions that do not just take values."""
 
 
 def _is_constant(node: Node) -> bool:

@@ -18,8 +18,9 @@ from typing import Final
 from dra_console.allocator.cel.checking import STORED, Dialect, check
 from dra_console.allocator.cel.checks import fault_of
 from dra_console.allocator.cel.cost import estimated_cost
-from dra_console.allocator.cel.evaluation import Frame, Meter, Step, compiled
+from dra_console.allocator.cel.evaluation import compiled
 from dra_console.allocator.cel.faults import CompileFault, EvaluationFault
+from dra_console.allocator.cel.frames import Frame, Meter, Step
 from dra_console.allocator.cel.reads import Read, Reads, reads_of
 from dra_console.allocator.cel.tree import Kind
 from dra_console.allocator.cel.values import CostExceededError, EvaluationError, type_name

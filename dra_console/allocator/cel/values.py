@@ -60,6 +60,28 @@ class TypeValue:
     name: str
 
 
+TYPES: Final = {
+    name: TypeValue(name)
+    for name in (
+        "bool",
+        "bytes",
+        "double",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "string",
+        "type",
+        "uint",
+        "google.protobuf.Duration",
+        "google.protobuf.Timestamp",
+        "net.IP",
+        "net.CIDR",
+    )
+}
+"""Types that an expression can name."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
     """A span of time in nanoseconds."""
@@ -138,6 +160,8 @@ def equal(left: Value, right: Value) -> bool:  # noqa: C901, PLR0911  one type e
         EvaluationError: a value of Kubernetes' own types is on the left of one of another type.
 
     """
+    if left is None or right is None:
+        return left is right
     if type(left) in NUMBERS or type(right) in NUMBERS:
         if is_number(left) and is_number(right):
             return left == right
