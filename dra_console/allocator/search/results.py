@@ -7,7 +7,7 @@ claim; the driver lets later entries win, and lets the claim's win over the clas
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dra_console.allocator.inventory import Node, NodeReach
+from dra_console.allocator.inventory import Node, NodeReach, NodeSelector
 from dra_console.allocator.model import (
     AllocatedConfig,
     AllocationResult,
@@ -43,8 +43,18 @@ def result_of(
     return AllocationResult(
         results=tuple(_device_result(pick) for pick in picks),
         config=tuple(_config(prepared, chosen=chosen)),
-        node_selector=selector_of((_reach(pick.published, node) for pick in picks), node=node),
+        node_selector=node_selector_of((pick.published for pick in picks), node=node),
     )
+
+
+def node_selector_of(devices: Iterable[PublishedDevice], *, node: Node) -> NodeSelector | None:
+    """Tell on which nodes devices can be used that were picked for this one.
+
+    Raises:
+        NodeSelectorError: a device's node selector is malformed.
+
+    """
+    return selector_of((_reach(each, node) for each in devices), node=node)
 
 
 def _reach(published: PublishedDevice, node: Node) -> NodeReach:

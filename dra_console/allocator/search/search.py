@@ -134,10 +134,15 @@ def _search(
     matcher: Matcher,
     every: Mapping[Ask, tuple[PublishedDevice, ...]],
 ) -> Search:
-    devices = [
-        published for pool in pools if pool.status is PoolStatus.READY for published in pool.devices
-    ]
     asks = [ask for claim in claims for request in claim.requests for ask in request.asks]
+    sees_held = any(ask.takes_all or ask.wish.admin_access for ask in asks)
+    devices = [
+        published
+        for pool in pools
+        if pool.status is PoolStatus.READY
+        for published in pool.devices
+        if sees_held or published.id not in matcher.usage.holders
+    ]
     standings = Standings(node, matcher, devices)
     state = state_for(claims, pools=pools, standings=standings)
     looks = Looks(asks, devices, standings, state.covering, matcher.usage)

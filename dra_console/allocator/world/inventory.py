@@ -5,10 +5,10 @@ nothing is made of a slice before somebody looks at its node or its pool: to sta
 walk over the slices.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from dra_console.allocator.inventory import DeviceTaintRule, Node, PoolId, ResourceSlice
+from dra_console.allocator.inventory import DeviceId, DeviceTaintRule, Node, PoolId, ResourceSlice
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, gather, publish
 
@@ -106,6 +106,11 @@ class Inventory:
                 )
             )
         return known
+
+    def seen_with(self, device_id: DeviceId) -> Sequence[NodePool]:
+        """List what nodes have of a pool whose answers depend on how a device is used."""
+        pool = self._pools.get(device_id.pool_id)
+        return () if pool is None else pool.seen_with(device_id.device)
 
     def pools(self) -> Iterator[Pool]:
         """Walk all pools, in the order of their first slices."""

@@ -88,6 +88,13 @@ class Lookup:
         )
 
 
+def _has_amounts(device: Device) -> bool:
+    """Tell whether its capacities count even if a claim asks for none."""
+    return device.allow_multiple_allocations or any(
+        each.request_policy is not None or each.value.nanos < 0 for each in device.capacity.values()
+    )
+
+
 def _draws(device: Device) -> Hashable:
     return tuple(
         (
@@ -149,7 +156,7 @@ class CommonKinds:
                     for each in taints_on(device, slice_=slice_, rules=self._taint_rules)
                 ),
                 _draws(device) if device.consumes_counters else (),
-                capacities_of(device) if device.allow_multiple_allocations else None,
+                capacities_of(device) if _has_amounts(device) else None,
             )
         )
 

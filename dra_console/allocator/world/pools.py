@@ -10,6 +10,7 @@ A slice that the feature gates make nobody understand is looked past.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from dra_console.allocator.facts import DeviceFacts, facts_of
 from dra_console.allocator.inventory import (
@@ -28,6 +29,8 @@ from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
 from dra_console.allocator.world.counters import Counter, Draw, draws_of, totals_of
 from dra_console.allocator.world.nodes import reaches
 from dra_console.allocator.world.taints import taints_from
+
+FEW: Final = 8
 
 
 @dataclass(slots=True, eq=False)
@@ -192,6 +195,8 @@ class Pool:
     slices: tuple[PublishedSlice, ...]
     _newest: int | None = None
     _generations: dict[int, PoolGeneration] = field(default_factory=dict)
+    _indexed: int = 0
+    _with_device: "dict[str, list[NodePool]]" = field(default_factory=dict)
     _on_nodes: "dict[tuple[int, tuple[PublishedSlice, ...]], NodePool | None]" = field(
         default_factory=dict
     )
@@ -226,6 +231,18 @@ class Pool:
         if (wanted, ordered) not in self._on_nodes:
             self._on_nodes[wanted, ordered] = _node_pool(ordered, wanted=wanted, everywhere=self)
         return self._on_nodes[wanted, ordered]
+
+    def seen_with(self, device_name: str) -> "Sequence[NodePool]":
+        """List what nodes have of the pool whose answers depend on how a device is used."""
+        known = [each for each in self._on_nodes.values() if each is not None]
+        if len(known) < FEW or any(each.slice.shared_counters for each in self.slices):
+            return known
+        for each in known[self._indexed :]:
+            for slice_ in each.slices:
+                for device in slice_.slice.devices:
+                    self._with_device.setdefault(device.name, []).append(each)
+        self._indexed = len(known)
+        return self._with_device.get(device_name, ())
 
 
 @dataclass(slots=True, eq=False)

@@ -11,11 +11,13 @@ nothing about use: who holds what is not part of a view, nor is where a device c
 from, except that a shape tells which devices the node itself can use.
 """
 
-from collections.abc import Hashable, Iterable
-from typing import Final
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+from weakref import WeakSet
 
 from dra_console.allocator.cel.reads import Reads
 from dra_console.allocator.inventory import Device, Node, NodeReach
+from dra_console.allocator.world.counters import Counter
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.kinds import (
     CommonKinds,
@@ -37,15 +39,31 @@ KINDS_LIMIT: Final = 4_096
 VIEWS_LIMIT: Final = 8
 
 
+class _PoolShape(NamedTuple):
+    """`name` is the place of the first pool that has this name, be it another driver's."""
+
+    status: PoolStatus
+    seen: tuple[int, ...]
+    counters: tuple[tuple[Counter, Hashable], ...]
+    name: int
+
+
+class _Shape(NamedTuple):
+    features: frozenset[str]
+    pools: tuple[_PoolShape, ...]
+
+
 class View:
     """Kinds of devices and shapes of nodes for claims that read no more than `reads`."""
 
     __slots__ = (
+        "__weakref__",
         "_common",
         "_inventory",
         "_kinds",
         "_lookups",
         "_of_device",
+        "_of_number",
         "_of_slice",
         "_shape_of_node",
         "_shapes",
@@ -65,7 +83,8 @@ class View:
         self._kinds: Final = Numbering()
         self._of_slice: Final[dict[PublishedSlice, tuple[int, ...]]] = {}
         self._of_device: Final[dict[PublishedDevice, int]] = {}
-        self._shapes: Final = Numbering()
+        self._shapes: Final[dict[_Shape, int]] = {}
+        self._of_number: Final[list[_Shape]] = []
         self._shape_of_node: Final[dict[Node, int]] = {}
 
     def covers(self, reads: Reads, *, compares_capacity: bool) -> bool:
@@ -116,20 +135,24 @@ class View:
         """
         known = self._shape_of_node.get(node)
         if known is None:
-            pools = self._inventory.pools_on(node)
-            names = [pool.id.pool for pool in pools]
-            known = self._shape_of_node[node] = self._shapes.of(
-                (
-                    node.declared_features,
-                    *(
-                        (names.index(pool.id.pool), *self._shape_of_pool(pool, node))
-                        if pool.status is PoolStatus.READY
-                        else pool.status
-                        for pool in pools
-                    ),
-                )
-            )
+            shape = self._shape(node)
+            known = self._shape_of_node[node] = self._shapes.setdefault(shape, len(self._shapes))
+            if known == len(self._of_number):
+                self._of_number.append(shape)
         return known
+
+    def devices_in(self, shape: int) -> tuple[tuple[int, ...], ...]:
+        """List the kinds of the devices in each pool that is ready, in first-fit order.
+
+        The kind of a device that the node itself cannot use is inverted (`~kind`).
+        """
+        return tuple(
+            each.seen for each in self._of_number[shape].pools if each.status is PoolStatus.READY
+        )
+
+    def features_of(self, shape: int) -> frozenset[str]:
+        """List the feature gates that the nodes of this shape declare."""
+        return self._of_number[shape].features
 
     def forget_slice(self, published: PublishedSlice) -> None:
         """Drop what is known of a slice that is gone."""
@@ -141,22 +164,35 @@ class View:
         """Look again when the node is asked for next."""
         self._shape_of_node.pop(node, None)
 
-    def _shape_of_pool(self, pool: NodePool, node: Node) -> tuple[Hashable, ...]:
-        with_devices = [each for each in pool.slices if each.has_devices]
-        return (
-            tuple(kind for each in with_devices for kind in self.kinds_of(each)),
-            tuple(
-                tuple(
-                    reaches(device.reach or NodeReach(), node=node) for device in each.slice.devices
+    def _shape(self, node: Node) -> _Shape:
+        pools = self._inventory.pools_on(node)
+        names = [pool.id.pool for pool in pools]
+        return _Shape(
+            features=node.declared_features,
+            pools=tuple(
+                _PoolShape(
+                    pool.status,
+                    self._seen(pool, node),
+                    tuple(pool.counters.items()),
+                    names.index(pool.id.pool),
                 )
-                if each.slice.per_device_node_selection
-                else len(each.slice.devices)
-                for each in with_devices
-            )
-            if any(each.slice.per_device_node_selection for each in with_devices)
-            else (),
-            tuple(pool.counters.items()),
+                for pool in pools
+            ),
         )
+
+    def _seen(self, pool: NodePool, node: Node) -> tuple[int, ...]:
+        kinds: list[int] = []
+        for each in pool.slices:
+            if not each.has_devices:
+                continue
+            if each.slice.per_device_node_selection:
+                kinds += [
+                    kind if reaches(device.reach or NodeReach(), node=node) else ~kind
+                    for kind, device in zip(self.kinds_of(each), each.slice.devices, strict=True)
+                ]
+            else:
+                kinds += self.kinds_of(each)
+        return tuple(kinds)
 
     def _kind(self, common: int, device: Device, driver: str) -> int:
         if self.reads.is_whole_device:
@@ -174,12 +210,14 @@ class Views:
     well, so that claims take turns on one; older views stay with the claims that have them.
     """
 
-    __slots__ = ("_common", "_inventory", "_views")
+    __slots__ = ("_alive", "_inventory", "_views", "common")
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory: Final = inventory
-        self._common: Final = CommonKinds(inventory)
+        self.common: Final = CommonKinds(inventory)
         self._views: Final[list[View]] = []
+        self._alive: Final[WeakSet[View]] = WeakSet()
+        """These and older ones that somebody still has, since slices change for them too."""
 
     def covering(self, reads: Reads, *, compares_capacity: bool = False) -> View:
         """Return a view for claims that read this."""
@@ -191,15 +229,19 @@ class Views:
             if not latest.reads.is_whole_device and not latest.tells_all_apart:
                 reads = Reads(reads.names | latest.reads.names)
                 compares_capacity = compares_capacity or latest.compares_capacity
-        view = View(self._inventory, self._common, reads=reads, compares_capacity=compares_capacity)
+        view = View(self._inventory, self.common, reads=reads, compares_capacity=compares_capacity)
         self._views.append(view)
+        self._alive.add(view)
         del self._views[:-VIEWS_LIMIT]
         return view
 
-    def forget(self, published: PublishedSlice, nodes: Iterable[Node]) -> None:
-        """Drop a slice that is gone, and look at nodes again when they are asked for next."""
-        self._common.forget(published)
-        for view in self._views:
+    def forget_slice(self, published: PublishedSlice) -> None:
+        """Drop what is known of a slice that is gone."""
+        self.common.forget(published)
+        for view in self._alive:
             view.forget_slice(published)
-            for node in nodes:
-                view.forget_node(node)
+
+    def forget_node(self, node: Node) -> None:
+        """Look again when the node is asked for next."""
+        for view in self._alive:
+            view.forget_node(node)
