@@ -15,6 +15,7 @@ from tests.unit.allocator.command_line import CommandLine
 ROOM = Path(front.__file__).parent
 README = (ROOM / "README.md").read_text()
 PAGE = (ROOM.parents[1] / "docs" / "dra-explain.md").read_text()
+DUMP = Path(__file__).parents[2] / "golden" / "dumps" / "l4-v1.yaml"
 FRAMEWORKS = {"django", "celery", "channels", "kubernetes", "rest_framework", "redis", "grpc"}
 
 
@@ -65,6 +66,12 @@ def test_the_readme_has_every_room() -> None:
     rooms = {path.name for path in ROOM.iterdir() if (path / "__init__.py").is_file()}
 
     assert {name for name in rooms if f"`{name}/`" in README} == rooms
+
+
+def test_the_page_shows_what_is_really_printed(command_line: CommandLine) -> None:
+    printed = command_line.run("explain", str(DUMP)).output
+
+    assert printed in PAGE
 
 
 def test_the_page_has_every_option(command_line: CommandLine) -> None:
