@@ -8,6 +8,7 @@ with one are refused, slices with one are told of.
 from collections.abc import Iterator
 from typing import Final
 
+from dra_console.allocator.api_json import Json
 from dra_console.allocator.decoding.reading import Fields
 
 DEVICES: Final = frozenset({"requests", "constraints", "config"})
@@ -75,6 +76,9 @@ def unknown_in_slice(spec: Fields) -> Iterator[str]:
     Attributes of an unknown kind are not among them: they have a kind of their own.
     """
     yield from _others(spec, SLICE)
+    devices = spec.raw.get("devices")
+    if isinstance(devices, list) and all(map(_is_plain, devices)):
+        return
     for device in spec.children("devices"):
         yield from _others(device, DEVICE)
         for consumption in device.children("consumesCounters"):
@@ -85,6 +89,22 @@ def unknown_in_slice(spec: Fields) -> Iterator[str]:
                 yield from _others(policy, POLICY)
                 valid = policy.child("validRange")
                 yield from () if valid is None else _others(valid, RANGE)
+
+
+def _is_plain(device: Json) -> bool:
+    """Tell at a glance that a device has known fields only; fleets are made of such devices."""
+    if not isinstance(device, dict) or not device.keys() <= DEVICE:
+        return False
+    consumed, capacity = device.get("consumesCounters"), device.get("capacity")
+    if isinstance(consumed, list):
+        for entry in consumed:
+            if not isinstance(entry, dict) or not entry.keys() <= CONSUMPTION:
+                return False
+    if isinstance(capacity, dict):
+        for amount in capacity.values():
+            if isinstance(amount, dict) and "requestPolicy" in amount:
+                return False
+    return True
 
 
 def _in_wish(wish: Fields, known: frozenset[str]) -> Iterator[str]:
