@@ -114,6 +114,18 @@ def test_mode_all(claims: Sequence[JsonObject], world: Sequence[JsonObject], exp
     assert answer(claims, world) == expected
 
 
+def test_constraint_against_a_device_of_all_is_broken_input_even_if_the_device_is_full() -> None:
+    full = used(
+        "p/x", shareID="00000000-0000-4000-8000-000000000000", consumedCapacity={"mem": "1Gi"}
+    )
+
+    found = answer(
+        [claim(every(), match=[("a/absent", [])])], [pool("p", dev("x", mem="1Gi")), full]
+    )
+
+    assert found.startswith("FATAL: claim t/c0, request r: cannot add device a/p/x")
+
+
 def test_all_that_cannot_match_is_found_whichever_device_an_earlier_claim_takes() -> None:
     # To the first claim y and z are alike; only with z gone is the constraint met.
     world = [

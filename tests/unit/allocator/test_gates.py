@@ -297,6 +297,17 @@ def test_slice_with_groups_that_nobody_heeds_makes_its_pool_incomplete() -> None
     assert "currently being updated" in answer([claim(every())], world)
 
 
+def test_allocated_devices_that_do_not_go_together_count_from_the_node_outwards() -> None:
+    world = [
+        counters("p", part="1/3", c={"mem": "8"}),
+        pool("p", grouped("far"), part="2/3", node="m", slice_name="a-first"),
+        pool("p", grouped("near", "g"), grouped("x"), grouped("y", "g"), part="3/3"),
+        used("p/near", "p/far"),
+    ]
+
+    assert answer([claim(r())], world, rules=GROUPS) == "r=p/y"
+
+
 SKIPPING = pool("p", "x", skipNodeOperations=["NodePrepareResources", "NodeUnprepareResources"])
 OPTIONAL = Feature.OPTIONAL_NODE_OPERATIONS
 
