@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 
 from dra_console.allocator.inventory import DeviceId, Node
 from dra_console.allocator.model import ResourceClaim
+from dra_console.allocator.world.bookings import usage_of
 from dra_console.allocator.world.index import Index
-from dra_console.allocator.world.usage import Usage, usage_of
+from dra_console.allocator.world.usage import Usage
 
 DEVICES_LOOKED_AT: Final = 512
 """Taken devices, those of the closest nodes first, among whose holders the choice is made."""

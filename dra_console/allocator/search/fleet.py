@@ -47,10 +47,11 @@ class Fleet:
                 inventory=inventory,
                 views=Views(inventory),
                 classes=self._classes,
-                bookings=self._bookings,
+                usage=self._bookings.usage,
                 rules=self._rules,
                 nodes=tuple(nodes),
-            )
+            ),
+            is_used=self._bookings.is_used,
         )
 
     def snapshot(self) -> Snapshot:

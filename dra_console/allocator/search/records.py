@@ -5,15 +5,15 @@ nodes of one shape apart by it: the bits of the devices that are held, the amoun
 booked on shared ones, and what is drawn by devices that only other nodes see.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dra_console.allocator.inventory import Node, NodeSelector, PoolId
-from dra_console.allocator.world.bookings import Bookings
 from dra_console.allocator.world.kinds import CommonKinds, capacities_of
 from dra_console.allocator.world.nodes import selector_for
 from dra_console.allocator.world.pools import NodePool, PoolStatus, PublishedDevice
+from dra_console.allocator.world.usage import Usage
 
 PoolUse: TypeAlias = Hashable
 """An `int` of held devices, bit N for device N of the pool, if there is nothing else."""
@@ -67,10 +67,18 @@ class Record:
 class Uses:
     """How the devices of pools are used; kept until a device of the pool changes hands."""
 
-    __slots__ = ("_bookings", "_common", "_kept")
+    __slots__ = ("_common", "_is_used", "_kept", "_usage")
 
-    def __init__(self, bookings: Bookings, *, common: CommonKinds) -> None:
-        self._bookings: Final = bookings
+    def __init__(
+        self,
+        usage: Usage,
+        *,
+        common: CommonKinds,
+        is_used: Callable[[PoolId], bool] | None = None,
+    ) -> None:
+        """Take usage; `is_used` tells of pools whether any device is, if somebody keeps count."""
+        self._usage: Final = usage
+        self._is_used: Final = is_used or _pools_in(usage).__contains__
         self._common: Final = common
         self._kept: Final[dict[NodePool, PoolUse]] = {}
 
@@ -80,7 +88,7 @@ class Uses:
 
     def of(self, pool: NodePool) -> PoolUse:
         """Tell how the devices of a pool are used that nodes see through it."""
-        if not self._bookings.is_used(pool.id):
+        if not self._is_used(pool.id):
             return 0
         use = self._kept.get(pool)
         if use is None:
@@ -92,8 +100,7 @@ class Uses:
         self._kept.pop(pool, None)
 
     def _use(self, pool: NodePool) -> PoolUse:
-        usage = self._bookings.usage
-        holders, booked = usage.holders, usage.booked
+        holders, booked = self._usage.holders, self._usage.booked
         held = 0
         shares = []
         for at, published in enumerate(pool.devices):
@@ -117,7 +124,7 @@ class Uses:
     def _drawn_elsewhere(self, pool: NodePool) -> tuple[int, ...]:
         """Tell what is drawn from the pool's counters by devices that these nodes do not see."""
         seen = frozenset(pool.devices)
-        is_drawn = self._bookings.usage.is_drawn
+        is_drawn = self._usage.is_drawn
         return tuple(
             sorted(
                 self._common.of(published.device, published.slice)
@@ -125,3 +132,7 @@ class Uses:
                 if published.draws and published not in seen and is_drawn(published.id)
             )
         )
+
+
+def _pools_in(usage: Usage) -> frozenset[PoolId]:
+    return frozenset(each.pool_id for each in (*usage.holders, *usage.booked))

@@ -10,7 +10,7 @@ did not suffice. Broken input is never kept: its message names the claim and the
 the node is searched again for it. So is a node that cannot be looked at.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,14 +68,14 @@ class Roster:
         "index",
     )
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, *, is_used: Callable[[PoolId], bool] | None = None) -> None:
         self.index: Final = index
         self._nodes: Final = [*index.nodes]
         self._position_of: Final = {node.name: at for at, node in enumerate(index.nodes)}
         self._present = (1 << len(self._nodes)) - 1
         """Bit N is unset if node N is gone; the others keep their bits."""
         self._records: Final[list[Record | None]] = [None] * len(self._nodes)
-        self._uses: Final = Uses(index.bookings, common=index.views.common)
+        self._uses: Final = Uses(index.usage, common=index.views.common, is_used=is_used)
         self._seers: Final[dict[NodePool, int]] = {}
         """Nodes that see a pool, as bits."""
         self._questions: Final[dict[tuple[tuple[ClaimSpec, ...], int], Question]] = {}

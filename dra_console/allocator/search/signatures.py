@@ -6,15 +6,13 @@ question, and what was found out for one of them holds for the others.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from dra_console.allocator.cel import text as cel_text
-from dra_console.allocator.cel.selectors import PROGRAM_LIMIT
-from dra_console.allocator.cel.text import Read, Reads
+from dra_console.allocator.cel.derived import derivation
+from dra_console.allocator.cel.faults import CompileFault
+from dra_console.allocator.cel.reads import Read, Reads
+from dra_console.allocator.cel.selectors import default_engine
 from dra_console.allocator.model import EXACT_COUNT, DeviceClass, ResourceClaim
 from dra_console.allocator.search.wants import wants_of
-
-reads_of = lru_cache(maxsize=PROGRAM_LIMIT)(cel_text.reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +28,15 @@ class Sight:
 def sight_of(claims: Sequence[ResourceClaim], *, classes: Mapping[str, DeviceClass]) -> Sight:
     """Add up what all alternatives of all requests can see."""
     wants = [want for claim in claims for want in wants_of(claim, classes=classes)]
-    expressions = [
-        *(each.expression or "" for want in wants for each in want.selectors),
-        *(each.expression for want in wants for each in want.wish.derived_attributes),
+    compiled = [
+        *(
+            default_engine().compile(each.expression or "")
+            for want in wants
+            for each in want.selectors
+        ),
+        *(derivation(each.expression) for want in wants for each in want.wish.derived_attributes),
     ]
-    reads = [reads_of(each) for each in expressions]
+    reads = [each.reads for each in compiled if not isinstance(each, CompileFault)]
     constrained = {
         name
         for claim in claims

@@ -119,6 +119,11 @@ class Bookings:
         self._booked[device_id] = amounts
 
 
+def usage_of(claims: Iterable[ResourceClaim], *, rules: Rules = DEFAULT_RULES) -> Usage:
+    """Add up what the allocated ones among the claims hold."""
+    return Bookings(claims, rules=rules).usage
+
+
 def _counting(claim: ResourceClaim) -> Iterator[DeviceResult]:
     results = claim.allocation.results if claim.allocation else ()
     return (result for result in results if not result.admin_access)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DeviceClass, ResourceClaim, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
-from dra_console.allocator.world.bookings import Bookings
+from dra_console.allocator.world.bookings import usage_of
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.usage import Usage
 from dra_console.allocator.world.views import Views
@@ -28,18 +28,13 @@ class Index:
     inventory: Inventory
     views: Views
     classes: Mapping[str, DeviceClass]
-    bookings: Bookings
+    usage: Usage
     rules: Rules = DEFAULT_RULES
     nodes: tuple[Node, ...] = ()
 
-    @property
-    def usage(self) -> Usage:
-        """Who holds what."""
-        return self.bookings.usage
-
     def with_claims(self, claims: Iterable[ResourceClaim]) -> "Index":
         """Take other claims for the ones that hold devices."""
-        return replace(self, bookings=Bookings(claims, rules=self.rules))
+        return replace(self, usage=usage_of(claims, rules=self.rules))
 
 
 def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
@@ -54,7 +49,7 @@ def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
         inventory=inventory,
         views=Views(inventory),
         classes={each.name: each for each in snapshot.classes},
-        bookings=Bookings(snapshot.claims, rules=rules),
+        usage=usage_of(snapshot.claims, rules=rules),
         rules=rules,
         nodes=snapshot.nodes,
     )

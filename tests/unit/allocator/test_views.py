@@ -5,8 +5,8 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_console.allocator.cel.selectors import projection
 from dra_console.allocator.cel.reads import Read, Reads
+from dra_console.allocator.cel.selectors import projection
 from dra_console.allocator.inventory import Device, ResourceSlice
 from dra_console.allocator.model import Json, JsonObject, Snapshot
 from dra_console.allocator.world.index import index_of
@@ -192,6 +192,7 @@ def test_every_field_of_a_device_is_either_seen_or_known_to_be_no_concern() -> N
         "devices",
         "shared_counters",
         "skip_node_operations",
+        "unknown_fields",
     }
 
     assert {
