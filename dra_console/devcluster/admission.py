@@ -12,7 +12,11 @@ from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.admission_claims import drop_freed_devices
-from dra_console.devcluster.admission_devices import DEVICE_KINDS, device_causes
+from dra_console.devcluster.admission_devices import (
+    DEVICE_KINDS,
+    device_causes,
+    drop_disabled_fields,
+)
 from dra_console.devcluster.admission_metadata import metadata_causes
 from dra_console.devcluster.admission_pods import pod_causes, pod_change_causes
 from dra_console.devcluster.defaults import set_defaults
@@ -70,6 +74,7 @@ def admit_create(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -
         raise _unreadable(kind, error) from error
     if causes:
         raise InvalidError.of(kind, text(metadata_of(obj), "name"), causes)
+    drop_disabled_fields(kind, obj)
 
 
 def admit_update(
@@ -98,6 +103,7 @@ def admit_update(
         raise _unreadable(kind, error) from error
     if causes:
         raise InvalidError.of(kind, text(metadata_of(old), "name"), causes)
+    drop_disabled_fields(kind, obj, old=old)
 
 
 def _create_causes(kind: Kind, obj: JsonObject, *, namespace: JsonObject | None) -> Iterator[Cause]:

@@ -6,6 +6,8 @@ instead of being dropped.
 """
 
 from dra_console.allocator.model import JsonObject
+from dra_console.allocator.rules import DEFAULT_RULES
+from dra_console.allocator.validation.gated_fields import drop_disabled
 from dra_console.allocator.validation.validate import (
     FieldError,
     validate_claim,
@@ -37,6 +39,15 @@ DEVICE_KINDS = frozenset(
     }
 )
 """Kinds of group resource.k8s.io, whose metadata is checked here as well."""
+
+
+def drop_disabled_fields(kind: Kind, obj: JsonObject, *, old: JsonObject | None = None) -> None:
+    """Take out in place what a server of this release does not store by default."""
+    if kind in DEVICE_KINDS:
+        kept, dropped = drop_disabled(kind.kind, obj, stored=old, rules=DEFAULT_RULES)
+        if dropped:
+            obj.clear()
+            obj.update(kept)
 
 
 def device_causes(

@@ -469,3 +469,18 @@ def test_taint_rule_needs_a_key_and_a_known_effect(store: Store) -> None:
         ("spec.taint.key", "FieldValueInvalid"),
         ("spec.taint.effect", "FieldValueNotSupported"),
     ]
+
+
+def test_fields_of_alpha_features_are_dropped_as_a_server_does(store: Store) -> None:
+    derived: list[Json] = [{"name": "a.io/b", "expression": "device.driver"}]
+
+    claim = store.create(RESOURCE_CLAIMS, new_claim(fields={"derivedAttributes": derived}))
+    slice_ = new_slice(devices=[{"name": "a"}])
+    spec = slice_["spec"]
+    assert isinstance(spec, dict)
+    spec["skipNodeOperations"] = ["*"]
+    published = store.create(RESOURCE_SLICES, slice_)
+
+    (request,) = inside(claim, "spec", "devices").children("requests")
+    assert "derivedAttributes" not in inside(request.raw, "exactly").raw
+    assert "skipNodeOperations" not in inside(published, "spec").raw
