@@ -11,6 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dra_console.allocator.decoding.decode_slice import decode_slice, node_selector, taint
+from dra_console.allocator.decoding.decode_status import (
+    allocation,
+    consumer,
+    device_status,
+    opaque,
+    toleration,
+)
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.decoding.unknown import unknown_in_claim, unknown_in_class
 from dra_console.allocator.decoding.versions import (
@@ -18,34 +25,25 @@ from dra_console.allocator.decoding.versions import (
     claim_spec_as_v1,
     version_of,
 )
-from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import (
     ALL_DEVICES,
     EXACT_COUNT,
-    AllocatedConfig,
-    AllocationResult,
     ClaimConfig,
     ClaimSpec,
-    ConfigSource,
-    ConsumerReference,
     DerivedAttribute,
     DeviceClass,
     DeviceConstraint,
     DeviceRequest,
-    DeviceResult,
-    DeviceStatus,
     DeviceTaintRule,
     DeviceWish,
     Json,
     JsonObject,
     Node,
     NodeSelector,
-    OpaqueConfig,
     ResourceClaim,
     ResourceClaimTemplate,
     Snapshot,
     SubRequest,
-    Toleration,
 )
 
 __all__ = [
@@ -86,7 +84,7 @@ def decode_class(obj: JsonObject) -> DeviceClass:
     return DeviceClass(
         name=_metadata(obj).text("name"),
         selectors=tuple(_selectors(spec)),
-        config=tuple(_opaque(entry) for entry in spec.children("config")),
+        config=tuple(opaque(entry) for entry in spec.children("config")),
         extended_resource_name=spec.text("extendedResourceName") or None,
         created_at=_metadata(obj).text("creationTimestamp"),
         unknown_fields=tuple(unknown_in_class(spec)),
@@ -98,26 +96,16 @@ def decode_claim(obj: JsonObject) -> ResourceClaim:
     check_version(obj)
     metadata = _metadata(obj)
     status = Fields.at("", obj).child("status") or Fields("status", {})
-    allocation = status.child("allocation")
+    allocated = status.child("allocation")
     return ResourceClaim(
         namespace=metadata.text("namespace"),
         name=metadata.text("name"),
         uid=metadata.text("uid"),
         spec=decode_claim_spec(obj.get("spec"), api_version=version_of(obj)),
-        allocation=None if allocation is None else _allocation(allocation),
-        reserved_for=tuple(_consumer(entry) for entry in status.children("reservedFor")),
+        allocation=None if allocated is None else allocation(allocated),
+        reserved_for=tuple(consumer(entry) for entry in status.children("reservedFor")),
         is_deleting=metadata.has("deletionTimestamp"),
-        devices=tuple(
-            DeviceStatus(
-                driver=entry.text("driver"),
-                pool=entry.text("pool"),
-                device=entry.text("device"),
-                conditions={
-                    each.text("type"): each.text("status") for each in entry.children("conditions")
-                },
-            )
-            for entry in status.children("devices")
-        ),
+        devices=tuple(device_status(entry) for entry in status.children("devices")),
     )
 
 
@@ -171,7 +159,7 @@ def decode_claim_spec(raw: Json, *, path: str = "spec", api_version: str = "") -
             for entry in devices.children("constraints")
         ),
         config=tuple(
-            ClaimConfig(requests=entry.texts("requests"), opaque=_opaque(entry))
+            ClaimConfig(requests=entry.texts("requests"), opaque=opaque(entry))
             for entry in devices.children("config")
         ),
         unknown_fields=tuple(unknown_in_claim(spec)),
@@ -222,7 +210,7 @@ def _wish(fields: Fields) -> DeviceWish:
         allocation_mode=mode,
         count=count or (0 if mode == ALL_DEVICES else 1),
         admin_access=fields.boolean("adminAccess") or False,
-        tolerations=tuple(_toleration(entry) for entry in fields.children("tolerations")),
+        tolerations=tuple(toleration(entry) for entry in fields.children("tolerations")),
         capacity=None if capacity is None else capacity.quantity_map("requests"),
         names_admin_access=fields.has("adminAccess"),
         derived_attributes=tuple(
@@ -236,69 +224,3 @@ def _selectors(fields: Fields) -> Iterator[str | None]:
     for entry in fields.children("selectors"):
         cel = entry.child("cel")
         yield None if cel is None else cel.text("expression")
-
-
-def _opaque(fields: Fields) -> OpaqueConfig | None:
-    opaque = fields.child("opaque")
-    if opaque is None:
-        return None
-    return OpaqueConfig(driver=opaque.text("driver"), parameters=opaque.raw.get("parameters"))
-
-
-def _toleration(fields: Fields) -> Toleration:
-    return Toleration(
-        key=fields.text("key"),
-        operator=fields.text("operator") or "Equal",
-        value=fields.text("value"),
-        effect=fields.text("effect"),
-        toleration_seconds=fields.integer("tolerationSeconds"),
-    )
-
-
-def _allocation(fields: Fields) -> AllocationResult:
-    devices = fields.child("devices") or Fields(fields.path_of("devices"), {})
-    selector = fields.child("nodeSelector")
-    return AllocationResult(
-        results=tuple(_result(entry) for entry in devices.children("results")),
-        config=tuple(_allocated_config(entry) for entry in devices.children("config")),
-        node_selector=None if selector is None else node_selector(selector),
-    )
-
-
-def _result(fields: Fields) -> DeviceResult:
-    return DeviceResult(
-        request=fields.text("request"),
-        driver=fields.text("driver"),
-        pool=fields.text("pool"),
-        device=fields.text("device"),
-        admin_access=fields.boolean("adminAccess") or False,
-        tolerations=tuple(_toleration(entry) for entry in fields.children("tolerations")),
-        binding_conditions=fields.texts("bindingConditions"),
-        binding_failure_conditions=fields.texts("bindingFailureConditions"),
-        share_id=fields.text("shareID") or None,
-        consumed_capacity=fields.quantity_map("consumedCapacity") or None,
-        skip_node_operations=fields.texts("skipNodeOperations"),
-    )
-
-
-def _allocated_config(fields: Fields) -> AllocatedConfig:
-    source = fields.text("source")
-    opaque = _opaque(fields)
-    if source not in set(ConfigSource):
-        raise DecodeError(
-            fields.path_of("source"), f"expected FromClass or FromClaim, got {source!r}"
-        )
-    if opaque is None:
-        raise DecodeError(fields.path_of("opaque"), "expected an object, got null")
-    return AllocatedConfig(
-        source=ConfigSource(source), requests=fields.texts("requests"), opaque=opaque
-    )
-
-
-def _consumer(fields: Fields) -> ConsumerReference:
-    return ConsumerReference(
-        api_group=fields.text("apiGroup"),
-        resource=fields.text("resource"),
-        name=fields.text("name"),
-        uid=fields.text("uid"),
-    )
