@@ -59,11 +59,14 @@ class FieldErrors:
         shown = json.dumps(value, ensure_ascii=False)
         self._add(path, FieldReason.INVALID, f"Invalid value: {shown}", detail)
 
-    def not_supported(self, path: str, value: str, supported: Iterable[str]) -> None:
-        """List the values that there are."""
+    def not_supported(
+        self, path: str, value: str, supported: Iterable[str], *, hint: str = ""
+    ) -> None:
+        """List the values that there are; `hint` says which to take."""
         values = ", ".join(json.dumps(each) for each in supported)
         message = f"Unsupported value: {json.dumps(value)}"
-        self._add(path, FieldReason.NOT_SUPPORTED, message, f"supported values: {values}")
+        detail = f"supported values: {values}{f'; {hint}' if hint else ''}"
+        self._add(path, FieldReason.NOT_SUPPORTED, message, detail)
 
     def not_found(self, path: str, value: str) -> None:
         """Say that what the value refers to is not there."""

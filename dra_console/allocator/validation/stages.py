@@ -63,7 +63,8 @@ def validated(  # noqa: PLR0913  each stage needs one of them
     version = obj.get("apiVersion")
     versions = served_versions(kind)
     if version is not None and version not in versions:
-        errors.not_supported("apiVersion", str(version), versions)
+        hint = f"a {kind} is written in {versions[0]}, which has replaced it"
+        errors.not_supported("apiVersion", str(version), versions, hint=hint)
         return tuple(errors.found)
     check_shape(obj, shape, errors, hint=hint_for)
     if errors.found:
