@@ -66,11 +66,10 @@ def check_qualified_name(value: str, errors: FieldErrors, *, path: str) -> None:
     A name with two slashes passes: the server lets it pass too, and stored objects have them.
     No constraint or selector can reach such an attribute.
     """
-    parts = value.split("/")
-    if len(parts) == 1:
+    domain, slash, name = value.partition("/")
+    if not slash:
         check_c_identifier(value, errors, path=path)
-    elif len(parts) == len(("domain", "name")):
-        domain, name = parts
+    elif "/" not in name:
         if domain:
             check_driver_name(domain, errors, path=path)
         else:
@@ -83,10 +82,10 @@ def check_qualified_name(value: str, errors: FieldErrors, *, path: str) -> None:
 
 def check_fully_qualified_name(value: str, errors: FieldErrors, *, path: str) -> None:
     """Check an attribute's name where it has to have its domain, as in constraints."""
-    parts = value.split("/")
-    if len(parts) == 1:
+    domain, slash, name = value.partition("/")
+    if not slash:
         errors.invalid(path, value, "must include a domain, as in gpu.example.com/numa")
-    elif parts[0] != parts[0].lower():
+    elif "/" not in name and domain != domain.lower():
         errors.invalid(path, value, "the domain must be in lower case here")
     check_qualified_name(value, errors, path=path)
 

@@ -10,7 +10,6 @@ from dra_console.allocator.validation.field_errors import FieldErrors
 from dra_console.allocator.validation.formats import check_format, check_unique, is_too_many
 
 REFERENCES_LIMIT: Final = 32
-LONGEST_REFERENCE: Final = ("request", "subrequest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,10 @@ class RequestNames:
             "must be the name of a request in the claim or the name of a request and a "
             "subrequest separated by '/'"
         )
-        parts = reference.split("/")
-        if len(parts) > len(LONGEST_REFERENCE):
+        if reference.count("/") > 1:
             errors.invalid(path, reference, detail)
             return
-        for part in parts:
+        for part in reference.split("/"):
             check_format(part, names.dns_label, errors, path=path)
         if not self.has(reference):
             errors.invalid(path, reference, detail)
