@@ -22,7 +22,7 @@ from dra_console.allocator.validation.validate import (
 
 def refusals(dump: Dump, inquiry: Inquiry, *, rules: Rules) -> Iterator[str]:
     """Say what is wrong with the claims, templates and classes that are asked about."""
-    names = [_named("ResourceClaimTemplate", key) for key in inquiry.templates]
+    names = [_named("ResourceClaimTemplate", key) for key in inquiry.templates.values()]
     for claim in inquiry.claims:
         names.append(_named("ResourceClaim", claim.key))
         names.extend(ObjectName("DeviceClass", "", each) for each in _classes_of(claim))

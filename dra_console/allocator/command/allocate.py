@@ -87,7 +87,7 @@ class _Allocator:
                 node_name = found.node.name if found.node else ""
                 return self._keep(pending, results, node_name)
             case BrokenInput() as broken:
-                line = blamed(self.task.dump, broken, claims=pending)
+                line = blamed(self.task.dump, broken, inquiry=inquiry)
                 return _Answer(ExitStatus.BROKEN_INPUT, line)
             case BudgetExhausted():
                 status = ExitStatus.BUDGET

@@ -1,52 +1,63 @@
 """Where in a dump the input is broken: file, object, field path and reason.
 
 The search knows field paths of the claim; a selector that fails is known by its owner and
-number, and may be the class's.
+number, and may be the class's. A claim that was made up for a template is the template's.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from dra_console.allocator.command.dump import Dump
+from dra_console.allocator.command.inquiries import Inquiry
 from dra_console.allocator.model import DeviceClass, ResourceClaim
 from dra_console.allocator.outcomes import BrokenInput
 from dra_console.allocator.search.wants import Want, wants_of
 
 
-def blamed(dump: Dump, broken: BrokenInput, *, claims: Sequence[ResourceClaim]) -> str:
-    """Write one line about a broken input that the claims met with."""
-    for claim in claims:
-        if broken.field and f"claim {claim.key}" in broken.message:
-            return _line(dump, claim, broken.field, broken.message)
-    classes = {each.name: each for each in dump.gathering.classes}
-    for claim in claims:
+def blamed(dump: Dump, broken: BrokenInput, *, inquiry: Inquiry) -> str:
+    """Write one line about a broken input that pending claims met with."""
+    return _Search(dump, inquiry.templates).line(broken, inquiry.claims)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    dump: Dump
+    templates: Mapping[str, str]
+
+    def line(self, broken: BrokenInput, claims: tuple[ResourceClaim, ...]) -> str:
+        pending = [claim for claim in claims if claim.allocation is None]
+        for claim in pending:
+            if broken.field and f"claim {claim.key}" in broken.message:
+                return f"{self._claim(claim, broken.field)}: {broken.message}"
+        places = (place for claim in pending for place in self._selectors(claim, broken.message))
+        first = next(places, None) or (self._claim(pending[0], "spec") if pending else "-")
+        return f"{first}: {broken.message}"
+
+    def _selectors(self, claim: ResourceClaim, message: str) -> Iterator[str]:
+        """Yield the places of the selectors with which the message begins."""
+        classes = {each.name: each for each in self.dump.gathering.classes}
         for want in wants_of(claim, classes=classes):
-            line = _selector_line(dump, want, broken.message)
-            if line:
-                return line
-    return f"{_place(dump, claims[0])}: {broken.message}" if claims else broken.message
+            for selector in want.selectors:
+                start = rf"{re.escape(selector.owner)}: selector #{selector.index}\b"
+                if re.match(start, message):
+                    field = f"selectors[{selector.index}].cel.expression"
+                    yield self._owner(want, field, is_class=selector in want.class_selectors)
 
+    def _owner(self, want: Want, field: str, *, is_class: bool) -> str:
+        if is_class and want.device_class is not None:
+            return self._class(want.device_class, f"spec.{field}")
+        return self._claim(want.claim, f"{want.path}.{field}")
 
-def _selector_line(dump: Dump, want: Want, message: str) -> str:
-    for selectors, owner, path in (
-        (want.class_selectors, want.device_class, "spec"),
-        (want.request_selectors, want.claim, want.path),
-    ):
-        for selector in selectors:
-            start = rf"{re.escape(selector.owner)}: selector #{selector.index}\b"
-            if owner is not None and re.match(start, message):
-                field = f"{path}.selectors[{selector.index}].cel.expression"
-                return _line(dump, owner, field, message)
-    return ""
+    def _class(self, device_class: DeviceClass, field: str) -> str:
+        place = self.dump.place_of("DeviceClass", "", device_class.name)
+        return f"{place}: DeviceClass {device_class.name}: {field}"
 
-
-def _line(dump: Dump, blamed_one: ResourceClaim | DeviceClass, field: str, message: str) -> str:
-    return f"{_place(dump, blamed_one)}: {field}: {message}"
-
-
-def _place(dump: Dump, blamed_one: ResourceClaim | DeviceClass) -> str:
-    if isinstance(blamed_one, DeviceClass):
-        place = dump.place_of("DeviceClass", "", blamed_one.name)
-        return f"{place}: DeviceClass {blamed_one.name}"
-    place = dump.place_of("ResourceClaim", blamed_one.namespace, blamed_one.name)
-    return f"{place}: ResourceClaim {blamed_one.key}"
+    def _claim(self, claim: ResourceClaim, field: str) -> str:
+        template = self.templates.get(claim.key)
+        if template is None:
+            place = self.dump.place_of("ResourceClaim", claim.namespace, claim.name)
+            return f"{place}: ResourceClaim {claim.key}: {field}"
+        namespace, _, name = template.partition("/")
+        place = self.dump.place_of("ResourceClaimTemplate", namespace, name)
+        return f"{place}: ResourceClaimTemplate {template}: spec.{field}"

@@ -114,7 +114,7 @@ def _broken(task: Task, explained: Explained) -> Iterator[str]:
         index_of(task.snapshot, rules=task.rules), pending, nodes=task.nodes
     ).outcome
     if isinstance(outcome, BrokenInput):
-        yield f"dra-explain: {blamed(task.dump, outcome, claims=pending)}"
+        yield f"dra-explain: {blamed(task.dump, outcome, inquiry=explained.inquiry)}"
     else:
         yield f"dra-explain: {explained.inquiry.title}: {explanation.headline}"
 

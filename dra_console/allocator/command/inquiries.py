@@ -30,8 +30,8 @@ class Inquiry:
     notes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     pod: Pod | None = None
-    templates: tuple[str, ...] = ()
-    """Those that stand in for claims which are not there yet, as `namespace/name`."""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """Those that stand in for claims which are not there yet, by claim, as `namespace/name`."""
 
     refused: tuple[str, ...] = ()
     """Why the API server would not take what is asked for: place, object, field and reason."""
@@ -115,7 +115,7 @@ class Inquirer:
             raise UnknownNameError(_unknown("template", name, self.templates))
         claim = _stamped(template, name=template.name)
         title = f"A claim from template {claim.key}"
-        return Inquiry(title, (claim,), templates=(claim.key,))
+        return Inquiry(title, (claim,), templates={claim.key: claim.key})
 
     def _about_users(self, claim: ResourceClaim) -> list[Inquiry]:
         return [
@@ -171,11 +171,11 @@ class Inquirer:
             missing=tuple(missing),
             pod=pod,
             left_out=extended.left_out if extended is not None else {},
-            templates=tuple(
-                f"{pod.namespace}/{entry.template_name}"
+            templates={
+                f"{pod.namespace}/{_made_up_name(pod, entry)}": f"{pod.namespace}/{template}"
                 for entry in pod.claims
-                if entry.claim_name is None and entry.template_name is not None
-            ),
+                if entry.claim_name is None and (template := entry.template_name) is not None
+            },
         )
 
     def _claim_of(self, pod: Pod, entry: PodClaim) -> tuple[ResourceClaim | None, str]:
@@ -196,7 +196,11 @@ class Inquirer:
             f"Waits for its claim: none was made from template {key} yet (entry "
             f"{entry.entry}). The resourceclaim controller makes it; taken as if it were there."
         )
-        return _stamped(template, name=f"{pod.name}-{entry.entry}"), problem
+        return _stamped(template, name=_made_up_name(pod, entry)), problem
+
+
+def _made_up_name(pod: Pod, entry: PodClaim) -> str:
+    return f"{pod.name}-{entry.entry}"
 
 
 def _stamped(template: ResourceClaimTemplate, *, name: str) -> ResourceClaim:

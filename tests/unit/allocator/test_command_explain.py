@@ -18,11 +18,13 @@ from tests.builders.objects import (
     a_class,
     a_device,
     a_node,
+    a_pod,
     a_request,
     a_result,
     a_slice,
     a_taint,
     a_taint_rule,
+    a_template,
     an_allocated_claim,
     an_object,
 )
@@ -109,6 +111,22 @@ def test_a_class_is_to_blame_for_its_own_selector(command_line: CommandLine) -> 
         f"{path}: items[2]: DeviceClass gpu.nvidia.com: spec.selectors[0].cel.expression: "
         in command_line.run("explain", path).errors
     )
+
+
+def test_a_template_is_to_blame_for_the_claim_that_would_be_made(
+    command_line: CommandLine,
+) -> None:
+    template = a_template(requests=[a_request(selectors=['device.attributes["x"].y == 1'])])
+    path = command_line.objects(*WORLD, template, a_pod(template="one-gpu"))
+
+    place = (
+        f"{path}: items[3]: ResourceClaimTemplate team-research/one-gpu: "
+        "spec.spec.devices.requests[0].exactly.selectors[0].cel.expression: "
+    )
+    for command in ("explain", "allocate"):
+        ended = command_line.run(command, path)
+        assert ended.status == 2
+        assert place in ended.errors
 
 
 def test_a_field_of_the_wrong_kind_ends_with_2_and_says_where(command_line: CommandLine) -> None:
