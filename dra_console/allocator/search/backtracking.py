@@ -11,7 +11,7 @@ what a full search would give, broken input included.
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DEVICES_PER_CLAIM, AllocationResult
@@ -21,6 +21,10 @@ from dra_console.allocator.search.results import result_of
 from dra_console.allocator.search.standings import Standings
 from dra_console.allocator.search.state import Refusal, SearchState
 from dra_console.allocator.world.pools import PublishedDevice
+
+GLANCE_STEPS: Final = 3
+OVERVIEW_STEPS: Final = 24
+"""What looking ahead is worth, for one request and for all of them."""
 
 
 class OutOfStepsError(Exception):
@@ -77,12 +81,17 @@ class Search:
     state: SearchState
     pruning: Pruning
     steps_left: int = 0
+    starts_over: bool = False
+    """Whether pruning was just turned on: from the start it sees most."""
+
     stack: list[_Choice] = field(default_factory=list)
 
     def run(self) -> bool:
         """Tell whether all claims could be solved; the picks are in `state` then."""
         opened: _Choice | _Open | None = self._open_request(claim=0, request=0)
         while opened is not None:
+            if self.starts_over:
+                opened = self._start_over()
             if opened is _Open.SOLVED:
                 return True
             if opened is _Open.OVER_LIMIT:
@@ -114,6 +123,13 @@ class Search:
             for index, prepared in enumerate(self.claims)
         )
 
+    def _start_over(self) -> _Choice | _Open:
+        self.starts_over = False
+        self.stack.clear()
+        while self.state.taken:
+            self.state.give_back()
+        return self._open_request(claim=0, request=0)
+
     def _open_request(self, *, claim: int, request: int) -> _Choice | _Open:
         while claim < len(self.claims):
             if request < len(self.claims[claim].requests):
@@ -124,7 +140,8 @@ class Search:
     def _open_alternatives(self, claim: int, request: int) -> _Choice | _Open:
         if not self.pruning.is_on:
             return _AlternativeChoice(claim, request)
-        self._step(self.pruning.cost)
+        is_judged = self.pruning.shortfall.is_judged(claim, request)
+        self._step(OVERVIEW_STEPS if is_judged else GLANCE_STEPS)
         situation = self.pruning.situation(claim, request)
         if self.pruning.is_dead_end(situation):
             return _Open.DEAD_END
@@ -227,7 +244,7 @@ class Search:
 
     def _fail(self, choice: _DeviceChoice, place: int) -> None:
         if not self.pruning.is_on:
-            self.pruning.count_failure()
+            self.starts_over = self.pruning.count_failure()
             return
         if choice.failed is None:
             choice.failed = set()
@@ -246,7 +263,7 @@ class Search:
         ask, published = choice.ask, every[choice.number]
         if self.state.is_in_use(ask, published, claim=choice.claim):
             return False
-        place = self.pruning.place_of(published)
+        place = self.pruning.looks.places[published]
         standing = self.standings.of(ask, place)
         if standing is None:
             return False
@@ -263,7 +280,7 @@ class Search:
         return True
 
     def _is_hopeless(self, choice: _DeviceChoice) -> bool:
-        self._step(self.pruning.cost)
+        self._step(GLANCE_STEPS)
         needed = choice.ask.wish.count - choice.number
         return self.pruning.is_hopeless(
             choice.ask, claim=choice.claim, start=choice.next, needed=needed

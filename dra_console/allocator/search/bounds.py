@@ -4,13 +4,16 @@ Every bound here is never too low, so a branch that needs more is hopeless, and 
 changes no answer.
 """
 
-from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
-from dra_console.allocator.inventory import AttributeValue, PoolId
-from dra_console.allocator.search.constraints import ConstraintState, members_of
+from dra_console.allocator.inventory import PoolId
+from dra_console.allocator.search.looks import Places
 from dra_console.allocator.world.counters import Counter, CounterLedger
 from dra_console.allocator.world.pools import PublishedDevice
+
+Demand: TypeAlias = tuple[int, Places]
+"""How many devices are asked for, and which would do."""
 
 
 def most_together(
@@ -58,64 +61,62 @@ def _fitting(amounts: list[int], free: int) -> int:
     return count
 
 
-def most_under(state: ConstraintState, values: Sequence[AttributeValue | None]) -> int:
-    """Bound the number of devices with these values that a constraint lets be taken at once."""
-    if not state.has_lists:
-        tally = Tally(values)
-        return max(tally.values()) if state.is_match else len(tally)
-    if not state.is_match:
-        return len(values)
-    return max(Tally(each for value in values if value for each in members_of(value)).values())
+def serves_all(demands: Sequence[Demand], *, free: Places) -> bool:
+    """Tell whether every demand can have its number of the free devices.
 
-
-def serves_all(demands: Sequence[tuple[int, frozenset[int]]], supply: Mapping[int, int]) -> bool:
-    """Tell whether every demand can have its number of devices, of kinds that it takes.
-
-    This is a flow: each further device is found by moving others, along a path of demands
-    that can give up a kind for another one.
+    Demands with few devices to choose from come first; for a demand that finds none left,
+    others give up one and take another instead, along a path.
     """
-    left = dict(supply)
-    served: list[Tally[int]] = [Tally() for _ in demands]
-    for index, (count, kinds) in enumerate(demands):
-        if count > sum(left[kind] for kind in kinds) + sum(map(Tally.total, served[:index])):
-            return False
+    ordered = sorted(demands, key=lambda demand: (demand[1] & free).bit_count() - demand[0])
+    held = [0] * len(ordered)
+    for index, (count, places) in enumerate(ordered):
         for _ in range(count):
-            if not _serve_one(index, demands, left, served):
+            found = places & free
+            if found:
+                taken = found & -found
+                held[index] |= taken
+                free ^= taken
+                continue
+            taken = _make_room(index, ordered, held, free)
+            if not taken:
                 return False
+            free ^= taken
     return True
 
 
-def _serve_one(
-    index: int,
-    demands: Sequence[tuple[int, frozenset[int]]],
-    left: dict[int, int],
-    served: list[Tally[int]],
-) -> bool:
-    """Find one more device for a demand, breadth first."""
-    came_from: dict[int, tuple[int, int]] = {}
-    """Of a demand on the path: the demand before it, and the kind that this one gives to it."""
+def _make_room(index: int, demands: Sequence[Demand], held: list[Places], free: Places) -> Places:
+    """Move demands so that this one has one device more; return the device that was free."""
+    reached = {index: (index, 0)}
+    """Of a demand on the path: for which one it gives up which device."""
     queue = [index]
-    seen_kinds: set[int] = set()
+    seen = 0
     for at in queue:
-        for kind in demands[at][1] - seen_kinds:
-            seen_kinds.add(kind)
-            if left[kind] > 0:
-                left[kind] -= 1
-                _move(kind, at, came_from, served)
-                return True
-            for other, has in enumerate(served):
-                if has[kind] > 0 and other != index and other not in came_from:
-                    came_from[other] = (at, kind)
-                    queue.append(other)
-    return False
+        found = demands[at][1] & free
+        if found:
+            taken = found & -found
+            _pass_on(taken, at, index, reached, held)
+            return taken
+        for other in range(index):
+            wanted = demands[at][1] & held[other] & ~seen
+            if wanted and other not in reached:
+                given = wanted & -wanted
+                seen |= given
+                reached[other] = (at, given)
+                queue.append(other)
+    return 0
 
 
-def _move(
-    kind: int, at: int, came_from: Mapping[int, tuple[int, int]], served: list[Tally[int]]
+def _pass_on(
+    taken: Places,
+    last: int,
+    first: int,
+    reached: Mapping[int, tuple[int, Places]],
+    held: list[Places],
 ) -> None:
-    served[at][kind] += 1
-    while at in came_from:
-        before, given = came_from[at]
-        served[at][given] -= 1
-        served[before][given] += 1
-        at = before
+    """Let the last demand on a path take a device, and each give up one for the demand before."""
+    at = last
+    while at != first:
+        before, given = reached[at]
+        held[at] ^= given | taken
+        at, taken = before, given
+    held[first] |= taken

@@ -146,7 +146,7 @@ def _search(
     standings = Standings(node, matcher, devices)
     state = state_for(claims, pools=pools, standings=standings)
     looks = Looks(asks, devices, standings, state.covering, matcher.usage)
-    pruning = Pruning(devices, looks, state, Shortfall(claims, looks, state))
+    pruning = Pruning(looks, state, Shortfall(claims, looks, state))
     return Search(claims, devices, every, node, standings, state, pruning)
 
 

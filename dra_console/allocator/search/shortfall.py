@@ -1,30 +1,35 @@
-"""Whether what is free can be enough for all requests that are still to be served.
+"""Whether what is free can be enough for what is still to be served.
 
-Counters, and all constraints but `matchAttribute` of the claim at hand, are left out of
-account, so the answer is certain one way only: "too little" is true, "enough" is a maybe.
+Only some of what can stand against a device is taken into account, so the answer is certain
+one way only: "too little" is true, "enough" is a maybe. Nothing is said where something broken
+may be found on the way.
 """
 
 from collections import Counter as Tally
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from dra_console.allocator.search.asks import Ask, PreparedClaim, PreparedRequest
-from dra_console.allocator.search.bounds import serves_all
-from dra_console.allocator.search.constraints import ConstraintState, members_of
-from dra_console.allocator.search.looks import Look, Looks
+from dra_console.allocator.search.bounds import most_together, serves_all
+from dra_console.allocator.search.constraints import ConstraintState
+from dra_console.allocator.search.looks import Looks, Places, places_in
 from dra_console.allocator.search.state import SearchState
 
-PLENTY: Final = 1_000_000
-"""Of a device that several requests may share."""
+EVERYWHERE: Final[Places] = -1
+NO_VALUE: Final = "no covered device"
+"""What requests agree on whose alternatives are not covered by a constraint."""
 
 VALUES_TRIED: Final = 64
 """With more values to agree on, nothing is said."""
 
-Demand: TypeAlias = tuple[int, frozenset[int]]
-"""Number of devices, and the kinds that will do."""
 
-Suits: TypeAlias = Callable[[Ask, Look], bool]
+class _Wanted(NamedTuple):
+    """A request that is still to be served, with what its constraints leave of the devices."""
+
+    number: int
+    asks: Sequence[Ask]
+    places: Places
 
 
 @dataclass(slots=True)
@@ -34,96 +39,267 @@ class Shortfall:
     claims: Sequence[PreparedClaim]
     looks: Looks
     state: SearchState
+    _judged_from: tuple[int, int] | None = None
 
     def is_certain(self, claim: int, request: int) -> bool:
-        """Tell whether the requests from this one on cannot all be served.
-
-        Never said if something broken may be found on the way.
-        """
+        """Tell whether the requests from this one on cannot all be served."""
+        if not self.is_judged(claim, request):
+            return False
         own = self.claims[claim].requests[request:]
         others = [each for later in self.claims[claim + 1 :] for each in later.requests]
-        asks = [ask for each in (*own, *others) for ask in each.asks]
-        if any(ask.takes_all for ask in asks) or not all(map(self.looks.is_clean, asks)):
-            return False
-        supply = self._supply()
-        demanded = [self._demand(each, self._suits, supply) for each in others]
-        if not serves_all([*self._demands(own, self._suits, supply), *demanded], supply):
-            return True
-        return any(
-            not self._agrees(state, own, demanded, supply)
-            for state in self.state.states[claim]
-            if state.is_match and not state.values
+        free = self._free()
+        own_wanted = [self._wanted(each, free) for each in own]
+        wanted = [*own_wanted, *(self._wanted(each, free) for each in others)]
+        return (
+            not self._serves(wanted, free)
+            or self._lacks_counters(wanted)
+            or self._disagrees(self.state.states[claim], own_wanted, wanted[len(own) :], free)
         )
 
-    def _supply(self) -> Mapping[int, int]:
-        supply: Tally[int] = Tally()
-        for place, published in enumerate(self.looks.devices):
-            if published.id in self.state.usage.holders:
+    def is_certain_of(self, ask: Ask, *, claim: int, start: int, needed: int) -> bool:
+        """Tell whether the devices from a place on cannot be enough for the rest of an ask."""
+        sight = self.looks.sight(ask)
+        if not sight.is_clean:
+            return False
+        left = sight.places & self._free(ask, claim=claim) & (EVERYWHERE << start)
+        covering = self.state.covering[ask]
+        for state, values in zip(covering, sight.values, strict=True):
+            left &= _permitted(state, values)
+        if left.bit_count() < needed:
+            return True
+        if needed == 1:
+            return False
+        for state, values in zip(covering, sight.values, strict=True):
+            if _most_under(state, values, left) < needed:
+                return True
+        draws = left & self.looks.drawing
+        if not draws or left & self.looks.shareable or not self.state.draws_for(ask):
+            return False
+        return self._most_together(left) < needed
+
+    def is_judged(self, claim: int, request: int) -> bool:
+        """Tell whether anything can be said: nothing broken may be found from this request on."""
+        if self._judged_from is None:
+            broken = [
+                (at, number + 1)
+                for at, each in enumerate(self.claims)
+                for number, request_ in enumerate(each.requests)
+                if not self._is_clean(request_)
+            ]
+            self._judged_from = broken[-1] if broken else (0, 0)
+        return (claim, request) >= self._judged_from
+
+    def _is_clean(self, request: PreparedRequest) -> bool:
+        return all(not ask.takes_all and self.looks.sight(ask).is_clean for ask in request.asks)
+
+    def _free(self, ask: Ask | None = None, *, claim: int = -1) -> Places:
+        """Return what a normal request, or one with admin access, may still pick."""
+        is_admin = ask is not None and ask.wish.admin_access
+        places = self.looks.places
+        gone = 0
+        for taken in self.state.taken:
+            if taken.pick.published.is_shareable:
                 continue
-            if published.is_shareable:
-                supply[self.looks.kinds[place]] = PLENTY
-            elif not self.state.picked.get(published):
-                supply[self.looks.kinds[place]] += 1
-        return supply
+            if taken.claim == claim if is_admin else self._blocks(taken.pick.ask):
+                gone |= 1 << places[taken.pick.published]
+        return ~gone if is_admin else ~(gone | self.looks.held)
+
+    def _blocks(self, ask: Ask) -> bool:
+        return not ask.wish.admin_access or self.state.rules.quirks.admin_access_blocks
+
+    def _wanted(self, request: PreparedRequest, free: Places) -> _Wanted:
+        """Say what a request needs at least, whichever alternative serves it."""
+        if any(ask.wish.admin_access for ask in request.asks):
+            return _Wanted(0, (), 0)
+        places = 0
+        for ask in request.asks:
+            sight = self.looks.sight(ask)
+            found = sight.places & free
+            for state, values in zip(self.state.covering[ask], sight.values, strict=True):
+                found &= _permitted(state, values)
+            places |= found
+        return _Wanted(min(ask.wish.count for ask in request.asks), request.asks, places)
+
+    def _serves(self, wanted: Sequence[_Wanted], free: Places) -> bool:
+        """Tell whether everything can have devices, each its own but for shareable ones."""
+        used = _union(each.places for each in wanted)
+        if not used & self.looks.shareable:
+            return serves_all([(each.number, each.places) for each in wanted], free=free & used)
+        return self._serves_shares(wanted, used & free)
+
+    def _serves_shares(self, wanted: Sequence[_Wanted], free: Places) -> bool:
+        """Count a shareable device as so many devices as it has room for shares.
+
+        They stand behind all real devices.
+        """
+        shareable = self.looks.shareable
+        places = [each.places & ~shareable for each in wanted]
+        total = sum(each.number for each in wanted)
+        offset = len(self.looks.devices)
+        real = free & ~shareable
+        for place in places_in(free & shareable):
+            users = [at for at, each in enumerate(wanted) if each.places >> place & 1]
+            shares = self._shares(place, [ask for at in users for ask in wanted[at].asks], total)
+            room = ((1 << shares) - 1) << offset
+            offset += shares
+            real |= room
+            for at in users:
+                places[at] |= room
+        counts = (each.number for each in wanted)
+        return serves_all([*zip(counts, places, strict=True)], free=real)
+
+    def _shares(self, place: int, asks: Sequence[Ask], most: int) -> int:
+        """Bound the number of shares that a device has room for."""
+        wanted = [self.looks.sight(ask).amounts.get(place) for ask in asks]
+        least: dict[str, int] = {}
+        for amounts in wanted:
+            for name, amount in (amounts or {}).items():
+                least[name] = min(amount.nanos, least.get(name, amount.nanos))
+        left = self.state.capacity_left(self.looks.devices[place])
+        return max(0, min([most, *(left[name] // each for name, each in least.items() if each)]))
+
+    def _lacks_counters(self, wanted: Sequence[_Wanted]) -> bool:
+        """Tell whether counters do not go round, by the number of devices or by their names."""
+        places = _union(each.places for each in wanted)
+        if not places & self.looks.drawing or places & self.looks.shareable:
+            return False
+        needed: Tally[str] = Tally()
+        for each in wanted:
+            for name, amount in self._least(each.asks).items():
+                needed[name] += each.number * amount
+        if any(amount > self._left(name) for name, amount in needed.items()):
+            return True
+        counts: Tally[Places] = Tally()
+        for each in wanted:
+            counts[each.places] += each.number
+        return any(
+            self._most_together(group)
+            < sum(count for each, count in counts.items() if each & ~group == 0)
+            for group in counts
+            if group & self.looks.drawing
+        )
+
+    def _least(self, asks: Sequence[Ask]) -> Mapping[str, int]:
+        """Return what any device for a request draws at least, by the counter's name."""
+        if len(asks) == 1:
+            return self.looks.sight(asks[0]).least
+        sights = [self.looks.sight(ask).least for ask in asks]
+        names = set(sights[0]).intersection(*sights[1:]) if sights else set()
+        return {name: min(each[name] for each in sights) for name in names}
+
+    def _left(self, counter_name: str) -> int:
+        """Sum up what is left in counters of a name, in all pools of the node."""
+        return sum(
+            max(left, 0)
+            for pool_id, pool in self.state.pools.items()
+            if pool.counters
+            for (_, name), left in self.state.ledger(pool_id).free.items()
+            if name == counter_name
+        )
+
+    def _most_together(self, places: Places) -> int:
+        devices = (self.looks.devices[place] for place in places_in(places))
+        return most_together(devices, ledger_of=self.state.ledger)
+
+    def _disagrees(
+        self,
+        states: Sequence[ConstraintState],
+        own: Sequence[_Wanted],
+        others: Sequence[_Wanted],
+        free: Places,
+    ) -> bool:
+        """Tell whether a constraint of the claim cannot be met by all requests that it covers."""
+        for state in states:
+            covered = [each for each in own if any(self._index(state, ask) for ask in each.asks)]
+            if not covered:
+                continue
+            if not state.is_match:
+                if not state.has_lists and self._lacks_values(state, covered):
+                    return True
+            elif not state.values and not self._agrees(state, own, others, free):
+                return True
+        return False
+
+    def _index(self, state: ConstraintState, ask: Ask) -> int:
+        """Return at which place, from 1, the ask has the constraint; 0 if it does not cover it."""
+        covering = self.state.covering[ask]
+        return next((at for at, each in enumerate(covering, 1) if each is state), 0)
+
+    def _lacks_values(self, state: ConstraintState, covered: Sequence[_Wanted]) -> bool:
+        """Tell whether there are fewer values than devices that have to differ."""
+        count, values = 0, set[Hashable]()
+        for each in covered:
+            indices = [self._index(state, ask) for ask in each.asks]
+            if not all(indices):
+                continue
+            count += each.number
+            for ask, index in zip(each.asks, indices, strict=True):
+                held = self.looks.sight(ask).values[index - 1]
+                values |= {value for value, places in held.items() if places & each.places}
+        return len(values) < count
 
     def _agrees(
         self,
         state: ConstraintState,
-        own: Sequence[PreparedRequest],
-        demanded: Sequence[Demand],
-        supply: Mapping[int, int],
+        own: Sequence[_Wanted],
+        others: Sequence[_Wanted],
+        free: Places,
     ) -> bool:
         """Tell whether there is a value on which all covered requests may agree."""
-        values: set[Hashable] = set()
-        for ask in (ask for request in own for ask in request.asks):
-            index = self._index(ask, state)
-            if index is not None:
-                for look in self.looks.by_kind(ask).values():
-                    values |= _as_values(state, look, index)
-        if not values or len(values) > VALUES_TRIED:
+        values: dict[Hashable, None] = {NO_VALUE: None}
+        for each in own:
+            for ask in each.asks:
+                index = self._index(state, ask)
+                if index:
+                    values |= dict.fromkeys(self.looks.sight(ask).values[index - 1])
+        if len(values) > VALUES_TRIED:
             return True
-
-        def suits_with(value: Hashable) -> Suits:
-            def suits(ask: Ask, look: Look) -> bool:
-                index = self._index(ask, state)
-                agrees = index is None or value in _as_values(state, look, index)
-                return agrees and self._suits(ask, look)
-
-            return suits
-
         return any(
-            serves_all([*self._demands(own, suits_with(value), supply), *demanded], supply)
+            self._serves([*(self._with(value, state, each) for each in own), *others], free)
             for value in values
         )
 
-    def _index(self, ask: Ask, state: ConstraintState) -> int | None:
-        """Return where a look of the ask has the value that the constraint sees."""
-        covering = self.state.covering[ask]
-        return next((index for index, each in enumerate(covering) if each is state), None)
-
-    def _suits(self, ask: Ask, look: Look) -> bool:
-        return all(map(ConstraintState.accepts, self.state.covering[ask], look))
-
-    def _demands(
-        self, requests: Iterable[PreparedRequest], suits: Suits, supply: Mapping[int, int]
-    ) -> Iterator[Demand]:
-        return (self._demand(each, suits, supply) for each in requests)
-
-    def _demand(self, request: PreparedRequest, suits: Suits, supply: Mapping[int, int]) -> Demand:
-        """Say what a request needs at least, whichever alternative serves it."""
-        if any(ask.wish.admin_access for ask in request.asks):
-            return 0, frozenset()
-        kinds = frozenset(
-            kind
-            for ask in request.asks
-            for kind, look in self.looks.by_kind(ask).items()
-            if kind in supply and suits(ask, look)
-        )
-        return min(ask.wish.count for ask in request.asks), kinds
+    def _with(self, value: Hashable, state: ConstraintState, wanted: _Wanted) -> _Wanted:
+        """Leave only devices with a value to the alternatives that the constraint covers."""
+        places = 0
+        for ask in wanted.asks:
+            sight = self.looks.sight(ask)
+            index = self._index(state, ask)
+            places |= sight.values[index - 1].get(value, 0) if index else sight.places
+        return wanted._replace(places=wanted.places & places)
 
 
-def _as_values(state: ConstraintState, look: Look, index: int) -> frozenset[Hashable]:
-    value = look[index]
-    if value is None:
-        return frozenset()
-    return members_of(value) if state.has_lists else frozenset((value,))
+def _permitted(state: ConstraintState, values: Mapping[Hashable, Places]) -> Places:
+    """Return where a constraint lets the next device be taken."""
+    if not state.values:
+        return EVERYWHERE
+    if state.has_lists:
+        if state.is_match:
+            return _union(values.get(each, 0) for each in state.common[-1])
+        return ~_union(values.get(each, 0) for members in state.common for each in members)
+    if state.is_match:
+        first = state.values[0]
+        return 0 if _is_open(first) else values.get(first, 0)
+    used = set(state.values)
+    return ~_union(places for value, places in values.items() if value in used or _is_open(value))
+
+
+def _is_open(value: Hashable) -> bool:
+    """Tell whether a value is equal to none, as lists are whose gate is off."""
+    content = getattr(value, "value", None)
+    return content is None or isinstance(content, tuple)
+
+
+def _most_under(state: ConstraintState, values: Mapping[Hashable, Places], left: Places) -> int:
+    """Bound the number of devices that a constraint lets be taken at once."""
+    groups = [places & left for places in values.values() if places & left]
+    if not state.is_match:
+        return left.bit_count() if state.has_lists else len(groups)
+    return max((group.bit_count() for group in groups), default=0)
+
+
+def _union(many: Iterator[Places]) -> Places:
+    union = 0
+    for places in many:
+        union |= places
+    return union

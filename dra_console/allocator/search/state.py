@@ -76,6 +76,32 @@ class SearchState:
         """List what was picked for a claim, in order."""
         return [each.pick for each in self.taken if each.claim == claim]
 
+    def owners_of(self, published: PublishedDevice) -> tuple[tuple[int, bool], ...]:
+        """List the claims that picked a device in this call, and whether with admin access."""
+        return tuple(
+            sorted(
+                (each.claim, each.pick.ask.wish.admin_access)
+                for each in self.taken
+                if each.pick.published is published
+            )
+        )
+
+    def booked_now(self, published: PublishedDevice) -> tuple[tuple[str, int], ...]:
+        """List what this call has booked of a device, in nanos."""
+        booked = self._booked_now.get(published)
+        return tuple((name, each.nanos) for name, each in booked.items()) if booked else ()
+
+    def capacity_left(self, published: PublishedDevice) -> dict[str, int]:
+        """List what nobody has booked of a device, in nanos."""
+        booked = self.usage.booked.get(published.id, NOTHING_ASKED)
+        now = self._booked_now.get(published, {})
+        return {
+            name: capacity.value.nanos
+            - (booked[name].nanos if name in booked else 0)
+            - (now[name].nanos if name in now else 0)
+            for name, capacity in published.device.capacity.items()
+        }
+
     def is_in_use(self, ask: Ask, published: PublishedDevice, *, claim: int) -> bool:
         """Tell whether the device is out of reach before anything else is looked at.
 

@@ -83,22 +83,6 @@ def test_one_partition_more_than_the_places_of_two_boards() -> None:
     assert hopeless.steps < 200
 
 
-def test_search_that_cannot_be_pruned_ends_with_a_typed_outcome() -> None:
-    # Every device differs in what is constrained, so none can stand for another.
-    devices = [
-        dev(f"x{index}", attributes={"a": index % 5, "b": index % 7, "n": index})
-        for index in range(40)
-    ]
-    asked = claim(
-        *(r(f"r{index}", "A", 'device.attributes["a"].n >= 0') for index in range(20)),
-        distinct=[("a/a", ["r0", "r1", "r2", "r3", "r4"]), ("a/b", [])],
-    )
-
-    found = outcome([asked], [pool("p", *devices)], step_budget=5_000)
-
-    assert found == BudgetExhausted(5_000)
-
-
 def test_pod_may_ask_for_more_devices_than_python_has_frames() -> None:
     sizes = [32] * 40
     slices: list[JsonObject] = [
