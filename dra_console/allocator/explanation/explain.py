@@ -22,15 +22,16 @@ from dra_console.allocator.explanation.inquiry import Inquiry
 from dra_console.allocator.explanation.judge import Judge
 from dra_console.allocator.explanation.judgements import Judgements
 from dra_console.allocator.explanation.places import places_of
-from dra_console.allocator.explanation.seeing import view_for
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import ResourceClaim, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.search.matching import Matcher
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
+from dra_console.allocator.search.signatures import sight_of
 from dra_console.allocator.search.wants import wants_of
 from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.nodes import NodeSelectorError, selects
+from dra_console.allocator.world.views import View
 
 __all__ = ["ExplainedOutcome", "Explanation", "NodeAccount", "Suggestion", "explain"]
 
@@ -71,27 +72,31 @@ def _explain(  # noqa: PLR0913, PLR0917  see explain
 ) -> Explanation:
     allocated = [claim for claim in claims if claim.allocation is not None]
     pending = [claim for claim in claims if claim.allocation is None]
-    by_name = {node.name: node for node in snapshot.nodes}
+    reasons = dict(left_out)
+    for claim in allocated:
+        elsewhere = f"claim {claim.name} is allocated on another node"
+        reasons |= {node.name: elsewhere for node in snapshot.nodes if not _is_usable(claim, node)}
+    by_name = {node.name: node for node in snapshot.nodes if node.name not in reasons}
     names = list(by_name) if node_names is None else node_names
-    nodes = [
-        by_name[name]
-        for name in names
-        if name in by_name
-        and name not in left_out
-        and all(_is_usable(claim, by_name[name]) for claim in allocated)
-    ]
+    nodes = [by_name[name] for name in names if name in by_name]
     index = index_of(snapshot, rules=rules)
     if allocated and not pending:
         own = {claim.key for claim in allocated}
         others = [claim for claim in snapshot.claims if claim.key not in own]
-        inquiry = _inquire(snapshot, index.with_claims(others), allocated, nodes, left_out)
+        inquiry = _inquire(snapshot, index.with_claims(others), allocated, nodes, reasons)
         return inquiry.allocated()
-    return _inquire(snapshot, index, pending, nodes, left_out).pending(step_budget)
+    return _inquire(snapshot, index, pending, nodes, reasons).pending(step_budget)
 
 
 def _is_usable(claim: ResourceClaim, node: Node) -> bool:
     selector = claim.allocation.node_selector if claim.allocation else None
     return selector is None or selects(selector, node=node)
+
+
+def _view(index: Index, claims: Sequence[ResourceClaim]) -> View:
+    """Return the view in which the search itself sees devices for these claims."""
+    sight = sight_of(claims, classes=index.classes)
+    return index.views.covering(sight.reads, compares_capacity=sight.compares_capacity)
 
 
 def _inquire(
@@ -104,7 +109,7 @@ def _inquire(
     wants = [want for claim in claims for want in wants_of(claim, classes=index.classes)]
     holdings = holdings_of(index)
     judge = Judge(wants, Matcher(default_engine(), index.usage, index.rules), holdings)
-    judgements = Judgements(judge, view_for(index, wants), holdings)
+    judgements = Judgements(judge, _view(index, claims), holdings)
     places = places_of(index.inventory, snapshot.nodes)
     considered = frozenset(node.name for node in nodes)
     return Inquiry(

@@ -7,7 +7,7 @@ from dra_console.allocator.explanation.verdicts import Judgement
 from dra_console.allocator.world.pools import PublishedDevice
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NodeDevices:
     """A node with the devices that stand at it; an empty name is no single node."""
 

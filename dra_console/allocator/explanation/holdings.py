@@ -4,12 +4,13 @@ Two devices of one kind and in one state of use are judged alike. The state says
 about who holds the device, only what is left of it, and of the counters that it draws on.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from threading import Lock
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from dra_console.allocator.explanation.places import Place
+from dra_console.allocator.explanation.places import Place, Places
+from dra_console.allocator.inventory import NodeReach
 from dra_console.allocator.rules import Feature
 from dra_console.allocator.search.state import ledger_of
 from dra_console.allocator.world.counters import CounterLedger
@@ -18,6 +19,7 @@ from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.pools import NodePool, PoolGeneration, PoolStatus, PublishedDevice
 from dra_console.allocator.world.usage import Usage
+from dra_console.allocator.world.views import VIEWS_LIMIT, View
 
 UseState: TypeAlias = Hashable
 
@@ -29,17 +31,33 @@ class Holdings:
         self._inventory = inventory
         self._rules = inventory.rules
         self._has_groups = inventory.rules.has(Feature.COMPATIBILITY_GROUPS)
-        self._groups: dict[PoolGeneration, GroupsOfSets] = {}
+        self._groups: dict[tuple[PoolGeneration, NodeReach], GroupsOfSets] = {}
         self._usage = usage
         self._ledgers: dict[PoolGeneration, CounterLedger] = {}
-        self._balances: dict[PoolGeneration, Hashable] = {}
+        self._balances: dict[tuple[PoolGeneration, NodeReach], Hashable] = {}
         self._states: dict[Place, tuple[UseState, ...]] = {}
+        self._alike: dict[View, Sequence[tuple[Place, ...]]] = {}
 
     def states(self, place: Place) -> tuple[UseState, ...]:
         """Name the states of the devices that stand at a place, in their order."""
         known = self._states.get(place)
         if known is None:
             known = self._states[place] = tuple(map(self.state, place.devices))
+        return known
+
+    def alike(self, places: Places, view: View) -> Sequence[tuple[Place, ...]]:
+        """Group the places that no claim with this view can tell apart, in their order."""
+        known = self._alike.get(view)
+        if known is None:
+            groups: dict[Hashable, list[Place]] = {}
+            for place in places.of_node:
+                kinds = tuple(map(view.kind, place.devices))
+                key = (place.outline, kinds, self.states(place))
+                groups.setdefault(key, []).append(place)
+            known = tuple(map(tuple, groups.values()))
+            self._alike[view] = known
+            if len(self._alike) > VIEWS_LIMIT:
+                del self._alike[next(iter(self._alike))]
         return known
 
     def state(self, published: PublishedDevice) -> UseState:
@@ -68,25 +86,33 @@ class Holdings:
         return known
 
     def groups(self, published: PublishedDevice) -> GroupsOfSets:
-        """Return the compatibility groups that devices in use leave of the counter sets."""
+        """Return the compatibility groups that devices in use leave of the counter sets.
+
+        Where those do not go together their order counts: the ones that the same nodes see come
+        first, by the name of their slice.
+        """
         generation = self._generation(published)
-        known = self._groups.get(generation)
+        key = (generation, published.slice.reach)
+        known = self._groups.get(key)
         if known is None:
-            known = self._groups[generation] = groups_in_use(
+            near = [each for each in generation.slices if each.slice.reach == key[1]]
+            near.sort(key=lambda each: each.slice.name)
+            nearby = (device for each in near for device in each.devices)
+            known = self._groups[key] = groups_in_use(
                 each.device.consumes_counters
-                for each in generation.devices
+                for each in dict.fromkeys((*nearby, *generation.devices))
                 if each.draws and self._usage.is_drawn(each.id)
             )
         return known
 
     def _balance(self, published: PublishedDevice) -> Hashable:
-        generation = self._generation(published)
-        known = self._balances.get(generation)
+        key = (self._generation(published), published.slice.reach)
+        known = self._balances.get(key)
         if known is None:
             free = sorted(self.ledger(published).free.items())
             groups = self.groups(published) if self._has_groups else {}
             known = (tuple(free), tuple(sorted(groups.items(), key=str)))
-            self._balances[generation] = known
+            self._balances[key] = known
         return known
 
     def _generation(self, published: PublishedDevice) -> PoolGeneration:

@@ -22,7 +22,6 @@ from dra_console.allocator.explanation.judgements import (
     Judgements,
     NodeClass,
 )
-from dra_console.allocator.explanation.places import Place
 from dra_console.allocator.explanation.standings import standing_of
 from dra_console.allocator.explanation.suggestions import Adviser
 from dra_console.allocator.explanation.unknown_names import unknown_names
@@ -120,7 +119,7 @@ class Inquiry:
             for place in each.places:
                 if place.node.name == node_name and place.devices:
                     judgements = _chosen(place.devices, each.judgements, requests)
-                    yield NodeGroup("fits", summary, judgements, (_devices(place),))
+                    yield NodeGroup("fits", summary, judgements, (place,))
 
     def _unanswered(self, outcome: ExplainedOutcome, headline: str, *, steps: int) -> Explanation:
         return Explanation(
@@ -134,12 +133,11 @@ class Inquiry:
         )
 
     def _does_not_fit(self, *, steps: int) -> Explanation:
-        order = {node.name: place for place, node in enumerate(self.nodes)}
         findings = self._findings()
-        ranked = sorted(
-            findings, key=lambda each: (findings[each].rank, order[_nearest(each, order).node.name])
-        )
-        closest = [_nearest(each, order).node for each in ranked]
+        order = {node.name: number for number, node in enumerate(self.nodes)}
+        nearest = {each: min(order[place.name] for place in each.places) for each in findings}
+        ranked = sorted(findings, key=lambda each: (findings[each].rank, nearest[each]))
+        closest = [self.nodes[nearest[each]] for each in ranked]
         headline, together = self._headline(findings, ranked, closest)
         adviser = Adviser(
             self.index,
@@ -279,27 +277,19 @@ class Inquiry:
     ) -> Iterator[NodeGroup]:
         """Group nodes about whose sets of devices there is nothing to say; no node comes last."""
         for each in self.classes:
-            places = tuple(place for place in each.places if place.node.name != without)
+            places = each.places
+            if without is not None:
+                places = tuple(place for place in places if place.name != without)
             if each not in but and places and each.judgements:
-                yield _plain(each.judgements, tuple(map(_devices, places)))
+                yield _plain(each.judgements, places)
         if self.drifting:
             devices = tuple(each.published for each in self.drifting)
             judgements = tuple(each.judgement for each in self.drifting)
             yield _plain(_chosen(devices, judgements, requests), (NodeDevices("", devices),))
 
 
-def _nearest(each: NodeClass, order: Mapping[str, int]) -> Place:
-    return min(each.places, key=lambda place: order[place.node.name])
-
-
-def _devices(place: Place) -> NodeDevices:
-    return NodeDevices(place.node.name, place.devices)
-
-
 def _group(each: NodeClass, finding: Finding) -> NodeGroup:
-    return NodeGroup(
-        finding.reason, finding.summary, each.judgements, tuple(map(_devices, each.places))
-    )
+    return NodeGroup(finding.reason, finding.summary, each.judgements, each.places)
 
 
 def _plain(judgements: tuple[Judgement, ...], nodes: tuple[NodeDevices, ...]) -> NodeGroup:

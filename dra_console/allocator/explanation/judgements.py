@@ -7,7 +7,7 @@ be said of all of them. Of a fleet of 5,000 nodes, a few dozen classes are looke
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from dra_console.allocator.explanation.holdings import Holdings, UseState
 from dra_console.allocator.explanation.judge import Judge
@@ -17,8 +17,6 @@ from dra_console.allocator.inventory import PoolId
 from dra_console.allocator.search.wants import Want
 from dra_console.allocator.world.pools import PublishedDevice
 from dra_console.allocator.world.views import View
-
-ClassKey: TypeAlias = tuple[int, tuple[int, ...], tuple[UseState, ...], str]
 
 NOT_AMONG: Final = "its node is not among the nodes that may be used"
 
@@ -66,6 +64,7 @@ class Judgements:
     holdings: Holdings
     _of: dict[tuple[int, UseState], Judgement] = field(default_factory=dict)
     _for_want: dict[tuple[Want, int, UseState], Judgement] = field(default_factory=dict)
+    _contents: dict[Place, Hashable] = field(default_factory=dict)
 
     def of(self, published: PublishedDevice) -> Judgement:
         """Judge a device, whatever node it stands at."""
@@ -90,20 +89,13 @@ class Judgements:
 
         `left_out` says why others may not, as far as that is known.
         """
-        groups: dict[ClassKey, list[Place]] = {}
-        for place in places.of_node:
-            name = place.node.name
-            reason = "" if name in considered else left_out.get(name) or NOT_AMONG
-            kinds = tuple(map(self.view.kind, place.devices))
-            key = (place.outline, kinds, self.holdings.states(place), reason)
-            groups.setdefault(key, []).append(place)
+        has_all = len(considered) == len(places.of_node)
         return tuple(
-            NodeClass(
-                places=tuple(members),
-                judgements=self._judgements(members[0], out_of_reach=reason),
-                out_of_reach=reason,
+            NodeClass(members, self._judgements(members[0], out_of_reach=reason), reason)
+            for alike in self.holdings.alike(places, self.view)
+            for reason, members in (
+                (("", alike),) if has_all else _by_reason(alike, considered, left_out).items()
             )
-            for (*_, reason), members in groups.items()
         )
 
     def contents(self, place: Place) -> Hashable:
@@ -111,6 +103,9 @@ class Judgements:
 
         Which pool a device is in matters only where it draws on the pool's counters.
         """
+        known = self._contents.get(place)
+        if known is not None:
+            return known
         pools: dict[PoolId, int] = {}
         counts = Counter(
             (
@@ -120,7 +115,8 @@ class Judgements:
             )
             for published in place.usable
         )
-        return frozenset(counts.items())
+        known = self._contents[place] = frozenset(counts.items())
+        return known
 
     def drifting(
         self, adrift: Sequence[Adrift], *, considered: frozenset[str], left_out: Mapping[str, str]
@@ -150,6 +146,17 @@ class Judgements:
             _in_reach(self.of(published), problem or out_of_reach)
             for published, problem in zip(place.devices, place.problems, strict=True)
         )
+
+
+def _by_reason(
+    places: Sequence[Place], considered: frozenset[str], left_out: Mapping[str, str]
+) -> Mapping[str, tuple[Place, ...]]:
+    """Divide alike places by why they may not be used; an empty reason is that they may."""
+    groups: dict[str, list[Place]] = {}
+    for place in places:
+        reason = "" if place.name in considered else left_out.get(place.name) or NOT_AMONG
+        groups.setdefault(reason, []).append(place)
+    return {reason: tuple(members) for reason, members in groups.items()}
 
 
 def _in_reach(judgement: Judgement, problem: str) -> Judgement:

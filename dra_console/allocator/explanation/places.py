@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from dra_console.allocator.explanation.groups import NodeDevices
 from dra_console.allocator.explanation.naming import Naming, naming_of
 from dra_console.allocator.inventory import DeviceId, Node
 from dra_console.allocator.search.standings import DECLARED_FEATURE
@@ -27,7 +28,7 @@ NO_NODE: Final = "no node of the cluster can use this device"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class Place(NodeDevices):
     """One node. `problems` say of each device why nobody can use it now, or are empty.
 
     `shared` are the devices that this node can use and others see as well. `outline` is equal
@@ -35,7 +36,6 @@ class Place:
     """
 
     node: Node
-    devices: tuple[PublishedDevice, ...]
     problems: tuple[str, ...]
     shared: tuple[PublishedDevice, ...]
     outline: int
@@ -147,7 +147,7 @@ def _place_at(
     problems = tuple(problem for _, problem in own)
     naming = naming_of(tuple(published.id for published in devices), node=node.name)
     outline = outlines.setdefault((naming, problems, shared), len(outlines))
-    return Place(node, devices, problems, shared, outline)
+    return Place(node.name, devices, node, problems, shared, outline)
 
 
 def _sightings(inventory: Inventory, nodes: Sequence[Node]) -> tuple[dict[Sighting, _Seen], str]:

@@ -90,7 +90,7 @@ class Adviser:
                 return
             ended = holder.claim
             index = without(self.index, ended, claims=self.holders)
-            node = self.effort.fitting(index, self.claims, nodes=holder.nodes)
+            node = self.effort.fitting_one(index, self.claims, nodes=holder.nodes)
             if node is None:
                 continue
             told += 1
