@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from dra_console.allocator.cel.selectors import default_engine
 from dra_console.allocator.inventory import DeviceId
 from dra_console.allocator.model import (
     ALL_DEVICES,
@@ -22,7 +23,7 @@ from dra_console.allocator.model import (
 )
 from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
 from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
-from dra_console.allocator.search.matching import Selector
+from dra_console.allocator.search.matching import Selector, Test, tests_of
 from dra_console.allocator.search.wants import Want, wants_of
 
 UNSUPPORTED_REQUEST: Final = "missing device class name (unsupported request type?)"
@@ -42,7 +43,9 @@ class Ask:
     path: str
     wish: DeviceWish
     device_class: DeviceClass
-    selectors: tuple[Selector, ...]
+    tests: tuple[Test, ...]
+    """Its selectors in the order of evaluation: the class shields the request's."""
+
     derived: Mapping[str, str]
     """Expressions of derived attributes, by the attribute's name."""
 
@@ -185,7 +188,7 @@ def _ask(want: Want, *, number: int, rules: Rules) -> Ask:
         path=want.path,
         wish=wish,
         device_class=want.device_class,
-        selectors=want.selectors,
+        tests=tests_of(want.selectors, engine=default_engine()),
         derived={each.name: each.expression for each in wish.derived_attributes} or NOTHING_DERIVED,
     )
 

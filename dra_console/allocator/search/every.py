@@ -54,7 +54,7 @@ class Enumeration:
 
     def _is_meant(self, ask: Ask, published: PublishedDevice) -> bool:
         """Tell whether the device is among them; what is in use is not left out."""
-        if not self.matcher.matches(ask.selectors, published, node=self.node):
+        if not self.matcher.matches(ask.tests, published, node=self.node):
             return False
         amounts = self.matcher.amounts(published, wish=ask.wish)
         if isinstance(amounts, CapacityFault):

@@ -4,12 +4,17 @@ The order has an effect: a selector that fails on a device is fatal even if the 
 belongs to another node, and class selectors shield the request's from foreign devices.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
-from dra_console.allocator.cel.selectors import CompileFault, EvaluationFault, SelectorEngine
+from dra_console.allocator.cel.selectors import (
+    CompileFault,
+    EvaluationFault,
+    Program,
+    SelectorEngine,
+)
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DeviceWish
 from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
@@ -41,6 +46,28 @@ class Selector:
         return (cls(owner, index, each) for index, each in enumerate(expressions))
 
 
+Test: TypeAlias = tuple[Selector, Program | CompileFault]
+"""A selector, compiled; a fault counts when a device is tested."""
+
+
+def tests_of(selectors: Iterable[Selector], *, engine: SelectorEngine) -> tuple[Test, ...]:
+    """Compile selectors, in their order."""
+    return tuple((each, engine.compile(each.expression or "")) for each in selectors)
+
+
+def _outcome(
+    selector: Selector, program: Program | CompileFault, published: PublishedDevice
+) -> bool | BrokenInput:
+    if isinstance(program, Program):
+        answer = program.evaluate(published.facts)
+        if not isinstance(answer, EvaluationFault):
+            return answer
+        where = f"{selector.owner}: selector #{selector.index} on device {published.id}"
+        return BrokenInput(f"{where}: {answer}", device=published.id)
+    where = f"{selector.owner}: selector #{selector.index}"
+    return BrokenInput(f"{where}: CEL compile error: {program}")
+
+
 @dataclass(frozen=True, slots=True)
 class Matcher:
     """Evaluates selectors against the devices of one index."""
@@ -49,9 +76,7 @@ class Matcher:
     usage: Usage
     rules: Rules = DEFAULT_RULES
 
-    def matches(
-        self, selectors: Sequence[Selector], published: PublishedDevice, *, node: Node
-    ) -> bool:
+    def matches(self, tests: Sequence[Test], published: PublishedDevice, *, node: Node) -> bool:
         """Tell whether all selectors hold and the device can be used from the node.
 
         Raises:
@@ -60,8 +85,8 @@ class Matcher:
         """
         if published.is_hidden:
             return False
-        for selector in selectors:
-            outcome = self.outcome(selector, published)
+        for selector, program in tests:
+            outcome = _outcome(selector, program, published)
             if isinstance(outcome, BrokenInput):
                 raise BrokenInputError(outcome)
             if not outcome:
@@ -70,15 +95,7 @@ class Matcher:
 
     def outcome(self, selector: Selector, published: PublishedDevice) -> bool | BrokenInput:
         """Evaluate one selector on one device."""
-        program = self.engine.compile(selector.expression or "")
-        if isinstance(program, CompileFault):
-            where = f"{selector.owner}: selector #{selector.index}"
-            return BrokenInput(f"{where}: CEL compile error: {program}")
-        answer = program.evaluate(published.facts)
-        if isinstance(answer, EvaluationFault):
-            where = f"{selector.owner}: selector #{selector.index}"
-            return BrokenInput(f"{where} on device {published.id}: {answer}", device=published.id)
-        return answer
+        return _outcome(selector, self.engine.compile(selector.expression or ""), published)
 
     def has_capacity(self, published: PublishedDevice, *, wish: DeviceWish) -> bool:
         """Tell whether what the request consumes is left beside stored allocations."""

@@ -60,7 +60,7 @@ class Standings:
         return standing if isinstance(standing, Standing) else None
 
     def _look(self, ask: Ask, published: PublishedDevice) -> Standing | None:
-        if not self.matcher.matches(ask.selectors, published, node=self.node):
+        if not self.matcher.matches(ask.tests, published, node=self.node):
             return None
         amounts = self.matcher.amounts(published, wish=ask.wish)
         if isinstance(amounts, CapacityFault):
