@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dra_console.allocator.decoding.reading import LARGEST_INTEGER
 from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity
@@ -94,7 +95,10 @@ def _attribute_text(published: JsonObject, name: str, *, driver: str) -> str:
 
 
 def _memory_bytes(published: JsonObject, *, driver: str) -> int | None:
-    """Return capacity `memory` in bytes, rounded up; `None` if absent or not a quantity."""
+    """Return capacity `memory` in bytes, rounded up; `None` if absent or not a quantity.
+
+    No more than a column of 64 bits takes.
+    """
     capacity = object_in(published, "capacity")
     memory = object_in(capacity, "memory") or object_in(capacity, f"{driver}/memory")
     value = memory.get("value")
@@ -102,6 +106,6 @@ def _memory_bytes(published: JsonObject, *, driver: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        return Quantity.parse(str(value)).units_rounded_up
+        return min(Quantity.parse(str(value)).units_rounded_up, LARGEST_INTEGER)
     except QuantityError:
         return None
