@@ -172,6 +172,6 @@ def quantity_at(path: str, value: Json) -> Quantity:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DecodeError(path, f"expected a quantity, got {kind_of(value)}")
     try:
-        return Quantity.parse(str(value).strip())
+        return Quantity.parse(str(value).strip(" "))
     except QuantityError as error:
         raise DecodeError(path, str(error)) from error

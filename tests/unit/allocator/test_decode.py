@@ -402,3 +402,22 @@ def test_unknown_field_of_a_device_is_kept_in_mind(device: JsonObject, path: str
 
 def test_v1beta1_slices_have_no_unknown_fields() -> None:
     assert decode_slice(a_slice(devices=[BASIC]) | V1BETA1).unknown_fields == ()
+
+
+@pytest.mark.parametrize("amount", [" 1Gi ", 2**30, float(2**30)])
+def test_quantity_may_stand_between_blanks_or_be_a_number(amount: Json) -> None:
+    device: JsonObject = a_device("gpu-0") | {"capacity": {"k": {"value": amount}}}
+
+    (read,) = decode_slice(a_slice(devices=[device])).devices
+
+    assert read.capacity["k"].value == Quantity.parse("1Gi")
+
+
+@pytest.mark.parametrize("amount", ["1\n", "lots", "", True])
+def test_what_is_no_quantity_is_refused_at_its_path(amount: Json) -> None:
+    device: JsonObject = a_device("gpu-0") | {"capacity": {"k": {"value": amount}}}
+
+    with pytest.raises(DecodeError) as refused:
+        decode_slice(a_slice(devices=[device]))
+
+    assert refused.value.path == "spec.devices[0].capacity[k].value"
