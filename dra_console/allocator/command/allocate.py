@@ -6,13 +6,13 @@ kube-scheduler, which needs more than devices to choose, are not known here.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
 import yaml
 
-from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.api_json import Json, JsonObject
 from dra_console.allocator.command.blame import blamed
 from dra_console.allocator.command.inquiries import Inquiry
 from dra_console.allocator.command.report import printable
@@ -25,29 +25,40 @@ from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.nodes import selects
 
 
-def allocate_task(task: Task, output: TextIO, errors: TextIO, *, as_json: bool) -> ExitStatus:
-    """Allocate for everything that was asked about, and return the worst status."""
-    allocator = _Allocator(task)
-    written: list[JsonObject] = []
+def allocate_as_yaml(task: Task, output: TextIO, errors: TextIO) -> ExitStatus:
+    """Write a document for each claim that gets devices, and return the worst status."""
     statuses: list[ExitStatus] = []
+    for inquiry, answer in _answers(task, errors):
+        statuses.append(answer.status)
+        if answer.claims:
+            output.write(f"# {printable(inquiry.title)}, on node {answer.node_name}\n")
+            yaml.dump_all(
+                [_object(claim) for claim in answer.claims],
+                output,
+                _Dumper,
+                sort_keys=False,
+                explicit_start=True,
+            )
+    return worst(statuses)
+
+
+def allocate_as_json(task: Task, output: TextIO, errors: TextIO) -> ExitStatus:
+    """Write the same claims as one list."""
+    answers = [answer for _, answer in _answers(task, errors)]
+    items: list[Json] = [_object(claim) for answer in answers for claim in answer.claims]
+    json.dump({"apiVersion": "v1", "kind": "List", "items": items}, output, indent=2)
+    output.write("\n")
+    return worst(answer.status for answer in answers)
+
+
+def _answers(task: Task, errors: TextIO) -> Iterator[tuple[Inquiry, "_Answer"]]:
+    allocator = _Allocator(task)
     for inquiry in task.inquiries:
         answer = allocator.answer(inquiry)
-        statuses.append(answer.status)
         if answer.problem:
             where = "" if answer.status is ExitStatus.BROKEN_INPUT else f"{inquiry.title}: "
             print(printable(f"dra-explain: {where}{answer.problem}"), file=errors)
-        objects = [_object(claim) for claim in answer.claims]
-        written.extend(objects)
-        if objects and not as_json:
-            output.write(f"# {printable(inquiry.title)}, on node {answer.node_name}\n")
-            yaml.dump_all(
-                objects, output, _Dumper, sort_keys=False, explicit_start=True, allow_unicode=True
-            )
-    if as_json:
-        whole: JsonObject = {"apiVersion": "v1", "kind": "List", "items": [*written]}
-        json.dump(whole, output, indent=2)
-        output.write("\n")
-    return worst(statuses)
+        yield inquiry, answer
 
 
 class _Dumper(yaml.SafeDumper):

@@ -3,15 +3,15 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TextIO
 
-from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.api_json import Json, JsonObject
 from dra_console.allocator.command.blame import blamed
 from dra_console.allocator.command.holdings import Holdings
 from dra_console.allocator.command.inquiries import Inquiry, folded
-from dra_console.allocator.command.report import printable, report, wrapped
+from dra_console.allocator.command.report import headline, printable, report, wrapped
 from dra_console.allocator.command.statuses import OF_OUTCOME, ExitStatus, worst
 from dra_console.allocator.command.task import Task
 from dra_console.allocator.explanation.explain import explain
@@ -24,6 +24,10 @@ WIDTHS: Final = (60, 140)
 """Narrower text breaks words, and longer lines are hard to read."""
 
 WIDTH_WITHOUT_TERMINAL: Final = 100
+WHOLE_UP_TO: Final = 20
+"""Answers that are written whole, unless they were asked for by name."""
+
+BRIEF: Final = "So many are shown as headlines only; --claim NAMESPACE/NAME shows all of one."
 STATUS_WORDS: Final = {
     ExitStatus.FITS: ("fits", "fit"),
     ExitStatus.DOES_NOT_FIT: ("does not fit", "do not fit"),
@@ -61,93 +65,113 @@ class Explained:
         }
 
 
-def explain_task(task: Task, output: TextIO, errors: TextIO, *, as_json: bool) -> ExitStatus:
-    """Explain everything that was asked about, and return the worst status.
+def explain_as_text(task: Task, output: TextIO, errors: TextIO) -> ExitStatus:
+    """Explain everything that was asked about for people, and return the worst status.
 
     Each pod is looked at alone, as if it were the next to get devices.
     """
-    explained: list[Explained] = []
+    inquiries = _inquiries(task)
+    is_brief = not task.is_named and len(inquiries) > WHOLE_UP_TO
     holdings = Holdings.of(task.snapshot.slices)
-    for each in _explained(task):
-        explained.append(each)
-        if not as_json:
-            lines = report(each.inquiry, each.explanation, holdings, width=_width())
-            output.write("".join(f"{line}\n" for line in (*lines, "")))
-            output.flush()
-        for line in _broken(task, each):
-            print(printable(line), file=errors)
-    status = worst(each.status for each in explained)
-    if as_json:
-        json.dump(_as_json(task, explained), output, indent=2)
-        output.write("\n")
-    else:
-        lines = (line for text in _summary(task, explained) for line in wrapped(text, _width()))
-        output.write("".join(f"{line}\n" for line in lines))
+    width = _width()
+    statuses: list[ExitStatus] = []
+    for each in _explained(task, inquiries):
+        lines = (
+            headline(each.inquiry, each.explanation, width=width)
+            if is_brief
+            else report(each.inquiry, each.explanation, holdings, width=width)
+        )
+        _write(output, [*lines, ""])
+        _complain(task, each, errors)
+        statuses.append(each.status)
+    for text in (*([BRIEF] if is_brief else []), *_summary(task, statuses)):
+        _write(output, wrapped(text, width))
+    return worst(statuses)
+
+
+def explain_as_json(task: Task, output: TextIO, errors: TextIO) -> ExitStatus:
+    """Explain the same for programs."""
+    answers: list[Json] = []
+    statuses: list[ExitStatus] = []
+    for each in _explained(task, _inquiries(task)):
+        answers.append(each.to_json())
+        statuses.append(each.status)
+        _complain(task, each, errors)
+    status = worst(statuses)
+    whole: JsonObject = {
+        "status": int(status),
+        "explanations": answers,
+        "remarks": [*task.remarks],
+        "ignored": dict(task.dump.ignored),
+    }
+    json.dump(whole, output, indent=2)
+    output.write("\n")
     return status
 
 
-def _explained(task: Task) -> Iterator[Explained]:
+def _inquiries(task: Task) -> Sequence[Inquiry]:
+    return task.inquiries if task.is_named else folded(task.inquiries)
+
+
+def _write(output: TextIO, lines: Iterable[str]) -> None:
+    output.write("".join(f"{line}\n" for line in lines))
+    output.flush()
+
+
+def _explained(task: Task, inquiries: Iterable[Inquiry]) -> Iterator[Explained]:
     node_names = [node.name for node in task.nodes]
-    for inquiry in task.inquiries if task.is_named else folded(task.inquiries):
-        explanation = (
-            explain(
+    for inquiry in inquiries:
+        explanation = None
+        if inquiry.claims and not inquiry.refused:
+            explanation = explain(
                 task.snapshot,
                 inquiry.claims,
                 node_names=node_names,
                 left_out=inquiry.left_out,
                 rules=task.rules,
             )
-            if inquiry.claims and not inquiry.refused
-            else None
-        )
         yield Explained(inquiry, explanation)
 
 
-def _broken(task: Task, explained: Explained) -> Iterator[str]:
-    """Say where in the dump the fault is, as far as the search names a field of a claim."""
-    yield from (f"dra-explain: {each}" for each in explained.inquiry.refused)
+def _complain(task: Task, explained: Explained, errors: TextIO) -> None:
+    """Say where in the dump the input is broken, if it is."""
+    for line in (*explained.inquiry.refused, *_faults(task, explained)):
+        print(printable(f"dra-explain: {line}"), file=errors)
+
+
+def _faults(task: Task, explained: Explained) -> Iterator[str]:
     explanation = explained.explanation
     if explanation is None or explanation.outcome is not ExplainedOutcome.BROKEN:
         return
+    index = index_of(task.snapshot, rules=task.rules)
     pending = [claim for claim in explained.inquiry.claims if claim.allocation is None]
-    outcome = first_fit(
-        index_of(task.snapshot, rules=task.rules), pending, nodes=task.nodes
-    ).outcome
+    outcome = first_fit(index, pending, nodes=task.nodes).outcome
     if isinstance(outcome, BrokenInput):
-        yield f"dra-explain: {blamed(task.dump, outcome, inquiry=explained.inquiry)}"
+        yield blamed(task.dump, outcome, inquiry=explained.inquiry)
     else:
-        yield f"dra-explain: {explained.inquiry.title}: {explanation.headline}"
+        yield f"{explained.inquiry.title}: {explanation.headline}"
 
 
-def _summary(task: Task, explained: list[Explained]) -> Iterator[str]:
-    if not explained:
+def _summary(task: Task, statuses: Sequence[ExitStatus]) -> Iterator[str]:
+    if not statuses:
         claims = len(task.snapshot.claims)
         yield (
             f"Nothing waits: all claims of the dump have their devices ({claims})."
             if claims
             else "The dump holds no ResourceClaim and no pod that waits for one."
         )
-    elif len(explained) > 1:
-        counts = Counter(each.status for each in explained)
+    elif len(statuses) > 1:
+        counts = Counter(statuses)
         parts = ", ".join(
             f"{count} {STATUS_WORDS[status][count != 1]}" for status, count in counts.items()
         )
         yield (
-            f"Asked about {len(explained)}: {parts}. Each was looked at alone, as if it came next."
+            f"Asked about {len(statuses)}: {parts}. Each was looked at alone, as if it came next."
         )
     yield from task.remarks
     if task.dump.ignored:
         kinds = ", ".join(f"{kind} {count}" for kind, count in task.dump.ignored.most_common())
         yield f"Ignored, of other kinds: {kinds}."
-
-
-def _as_json(task: Task, explained: list[Explained]) -> JsonObject:
-    return {
-        "status": int(worst(each.status for each in explained)),
-        "explanations": [each.to_json() for each in explained],
-        "remarks": [*task.remarks],
-        "ignored": dict(task.dump.ignored),
-    }
 
 
 def _width() -> int:

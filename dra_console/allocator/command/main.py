@@ -1,16 +1,18 @@
 """The command line: which room answers which sub-command, and with which exit status."""
 
+import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, TextIO
 
-from dra_console.allocator.command.allocate import allocate_task
+from dra_console.allocator.command.allocate import allocate_as_json, allocate_as_yaml
 from dra_console.allocator.command.arguments import Arguments, read_arguments
 from dra_console.allocator.command.batch import batch
 from dra_console.allocator.command.dump import DumpError
-from dra_console.allocator.command.explain import explain_task
+from dra_console.allocator.command.explain import explain_as_json, explain_as_text
 from dra_console.allocator.command.report import printable
 from dra_console.allocator.command.statuses import ExitStatus
 from dra_console.allocator.command.task import Task
@@ -19,9 +21,24 @@ from dra_console.allocator.errors import AllocatorError
 INTERRUPTED: Final = 130
 """What shells report for a program that Ctrl-C ended."""
 
+WRITERS: Final[Mapping[tuple[str, str], Callable[[Task, TextIO, TextIO], ExitStatus]]] = (
+    MappingProxyType(
+        {
+            ("explain", "text"): explain_as_text,
+            ("explain", "json"): explain_as_json,
+            ("allocate", "yaml"): allocate_as_yaml,
+            ("allocate", "json"): allocate_as_json,
+        }
+    )
+)
+"""By sub-command and `--output`."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal may know ASCII only
     try:
         status = _run(read_arguments(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -47,8 +64,7 @@ def _run(arguments: Arguments) -> ExitStatus:
         return _refuse(error.problems, sys.stderr)
     except AllocatorError as error:
         return _refuse([str(error)], sys.stderr)
-    answer = explain_task if arguments.command == "explain" else allocate_task
-    return answer(task, sys.stdout, sys.stderr, as_json=arguments.output == "json")
+    return WRITERS[arguments.command, arguments.output](task, sys.stdout, sys.stderr)
 
 
 def _refuse(problems: Sequence[str], errors: TextIO) -> ExitStatus:

@@ -47,13 +47,7 @@ def report(
     inquiry: Inquiry, explanation: Explanation | None, holdings: Holdings, *, width: int
 ) -> Iterator[str]:
     """Write one explanation, line by line; without one, it has no claim that could be."""
-    yield from wrapped(_title(inquiry), width)
-    for refused in inquiry.refused:
-        yield from wrapped(f"BROKEN: {refused}", width, indent=2)
-    for missing in inquiry.missing:
-        yield from wrapped(f"DOES NOT FIT: {missing}", width, indent=2)
-    if explanation is not None:
-        yield from wrapped(f"{_state(explanation)}{explanation.headline}", width, indent=2)
+    yield from headline(inquiry, explanation, width=width)
     if explanation is not None and inquiry.is_waiting:
         yield from wrapped(explanation.detail, width, indent=2)
     for note in inquiry.notes:
@@ -67,6 +61,17 @@ def report(
         yield from _section("Nodes", _nodes(explanation, width))
         yield from _section("Devices", _devices(explanation, width))
         yield from _section("What would help (each was tried)", _help(explanation, width))
+
+
+def headline(inquiry: Inquiry, explanation: Explanation | None, *, width: int) -> Iterator[str]:
+    """Write what was asked and the answer in one sentence."""
+    yield from wrapped(_title(inquiry), width)
+    for refused in inquiry.refused:
+        yield from wrapped(f"BROKEN: {refused}", width, indent=2)
+    for missing in inquiry.missing:
+        yield from wrapped(f"DOES NOT FIT: {missing}", width, indent=2)
+    if explanation is not None:
+        yield from wrapped(f"{_state(explanation)}{explanation.headline}", width, indent=2)
 
 
 def _waits_though_it_fits(inquiry: Inquiry, explanation: Explanation | None) -> bool:

@@ -339,6 +339,21 @@ def test_many_devices_are_folded(command_line: CommandLine) -> None:
     assert len(ended.lines) < 20
 
 
+def test_many_claims_that_wait_have_a_headline_each(command_line: CommandLine) -> None:
+    waiting = [a_claim(f"c-{count}", requests=[a_request(count=count)]) for count in range(3, 24)]
+    path = command_line.objects(*WORLD, *waiting)
+
+    few = command_line.run("explain", command_line.objects(*WORLD, *waiting[:-1], name="few"))
+    many = command_line.run("explain", path)
+    named = command_line.run("explain", path, "--claim", "team-research/c-23")
+
+    assert few.lines.count("Devices") == 20
+    assert many.lines.count("Devices") == 0
+    assert len([line for line in many.lines if line.startswith("DOES NOT FIT: ")]) == 21
+    assert "So many are shown as headlines only" in many.text
+    assert named.lines.count("Devices") == 1
+
+
 def test_lines_are_as_wide_as_the_terminal(command_line: CommandLine) -> None:
     selector = " || ".join(f'device.driver == "driver-{number}"' for number in range(20))
     path = command_line.objects(*WORLD, a_claim(requests=[a_request(selectors=[selector])]))
@@ -368,6 +383,21 @@ def test_control_characters_of_a_dump_do_not_reach_the_terminal(
     ):
         assert not set(evil[:1] + evil[-1:]) & set(ended.output + ended.errors)
         assert "\\x1b" in ended.output + ended.errors
+
+
+def test_a_terminal_that_knows_ascii_only_gets_escapes(command_line: CommandLine) -> None:
+    selector = 'device.driver == "Gerät"'
+    path = command_line.objects(*WORLD, a_claim(requests=[a_request(selectors=[selector])]))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "dra_console.allocator", "explain", path],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert rb"Gerät" in done.stdout
 
 
 def test_without_a_sub_command_it_explains(command_line: CommandLine) -> None:
