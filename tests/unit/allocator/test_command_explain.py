@@ -397,7 +397,7 @@ def test_a_terminal_that_knows_ascii_only_gets_escapes(command_line: CommandLine
     )
 
     assert (done.returncode, done.stderr) == (1, b"")
-    assert rb"Gerät" in done.stdout
+    assert rb"Ger\xe4t" in done.stdout
 
 
 def test_without_a_sub_command_it_explains(command_line: CommandLine) -> None:
