@@ -9,8 +9,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
+from benchmarks.churning import streams
 from benchmarks.document import figures, renew
 from benchmarks.explaining import explanations
 from benchmarks.indexing import index_questions
@@ -25,7 +27,7 @@ from benchmarks.upstream import Upstream, build_oracle
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="scenarios whose name begins like this")
+    parser.add_argument("--only", default="", help="one id, such as B4; writes no file")
     parser.add_argument("--nodes", type=int, default=5_000, help="nodes of the largest fleet")
     parser.add_argument("--seconds", type=float, default=0.5, help="how long to repeat a figure")
     parser.add_argument("--json", type=Path, help="where to write the figures")
@@ -42,9 +44,9 @@ def main() -> None:
         print(f"{row.id} {row.title}", file=sys.stderr)
         rows.append(row)
     print(figures(rows, facts))
-    if options.document:
+    if options.document and not options.only:
         renew(options.document, rows, facts)
-    if options.json:
+    if options.json and not options.only:
         written = {"machine": facts, "rows": [row.to_json() for row in rows]}
         options.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
@@ -57,10 +59,12 @@ def scaled(nodes: int) -> Scale:
 def measured(scale: Scale, only: str, upstream: Upstream | None, seconds: float) -> Iterator[Row]:
     """Measure one thing after the other."""
     for scenario in scenarios(scale):
-        if scenario.key.startswith(only):
+        if only in {"", scenario.id}:
             yield measure(scenario, upstream=upstream, seconds=seconds)
-    for question in (*index_questions(scale), *explanations(scale), *selections(scale)):
-        if question.key.startswith(only):
+    for question in chain(
+        streams(scale), index_questions(scale), explanations(scale), selections(scale)
+    ):
+        if only in {"", question.id}:
             yield question.measure(seconds)
 
 

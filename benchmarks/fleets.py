@@ -8,7 +8,7 @@ attribute for attribute, only in what a claim looks at.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
@@ -66,6 +66,12 @@ def gpu_fleet(name: str, *, nodes: int, gpus: int, held: Iterable[tuple[int, int
         yield from holders((node_name(number), gpu_name(index)) for number, index in held)
 
     return World(name, build)
+
+
+@lru_cache(maxsize=2)
+def empty_fleet(*, nodes: int, gpus: int) -> World:
+    """Describe a fleet on which nothing is held; many questions are about one, built once."""
+    return gpu_fleet(f"{nodes}x{gpus} empty", nodes=nodes, gpus=gpus)
 
 
 def a_gpu(node: int, index: int) -> JsonObject:

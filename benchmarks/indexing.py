@@ -2,21 +2,23 @@
 
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, cycle
 from typing import Final
 
 from benchmarks.claims import a_claim, a_request
-from benchmarks.fleets import World, attribute, gpu_fleet
+from benchmarks.fleets import World, attribute, empty_fleet
 from benchmarks.ours import as_new, best, forget_expressions, timed
 from benchmarks.questions import Question
 from benchmarks.scenarios import Scale
-from benchmarks.table import Row
+from benchmarks.table import Row, duration
 from benchmarks.targets import Column, within
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.model import ResourceClaim, Snapshot
 from dra_console.allocator.outcomes import DoesNotFit
 from dra_console.allocator.search.first_fit import first_fit
+from dra_console.allocator.search.fleet import Fleet
 from dra_console.allocator.world.index import Index, index_of
 
 GPUS: Final = 8
@@ -27,11 +29,12 @@ _numbers: Final = count()
 def index_questions(scale: Scale) -> Iterator[Question]:
     """Ask for the index of the large fleet, then for selectors that nobody has asked before."""
     nodes = scale.large_nodes
-    world = gpu_fleet(f"{nodes}x{GPUS} fleet", nodes=nodes, gpus=GPUS)
+    world = empty_fleet(nodes=nodes, gpus=GPUS)
     size = f"{nodes} x {GPUS}"
     yield Question("B6", f"index, and every GPU looked at, {size}", partial(_made, world))
     yield Question("B6", f"a new selector on fields known, {size}", partial(_known_fields, world))
     yield Question("B6", f"a new selector on a new field, {size}", partial(_new_field, world))
+    yield Question("B6", f"one slice updated, {size}", partial(_updated, world))
 
 
 def nothing_with(field: str) -> ResourceClaim:
@@ -97,3 +100,23 @@ def _new_field(world: World, question: Question, seconds: float) -> Row:
 
     times = {Column.WARM: best(warm, seconds=seconds)}
     return Row(question.id, question.title, times, (within(150),))
+
+
+def _updated(world: World, question: Question, seconds: float) -> Row:
+    fleet, claim = Fleet(world.snapshot), nothing_with("productName")
+    fleet.first_fit([claim])
+    slices = cycle(world.snapshot.slices)
+    answered: list[float] = []
+
+    def warm() -> float:
+        # Half of its devices are gone, then it is as before: both are changes.
+        published = next(slices)
+        halved = replace(published, devices=published.devices[::2])
+        took = timed(lambda: fleet.put_slice(halved))
+        answered.append(timed(lambda: fleet.first_fit([claim])))
+        fleet.put_slice(published)
+        return took
+
+    times = {Column.WARM: best(warm, seconds=seconds)}
+    remark = f"the next answer about all nodes takes {duration(min(answered))}"
+    return Row(question.id, question.title, times, (within(0.1),), remarks=(remark,))

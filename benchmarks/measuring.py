@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
+from benchmarks import ours
 from benchmarks.answers import Placement, compare
-from benchmarks.ours import cold_seconds, first_seconds, place_all, pods_of, timed, warm_seconds
 from benchmarks.reference import Reference
 from benchmarks.reference_search import OutOfTimeError
 from benchmarks.scenarios import Scenario
@@ -23,7 +23,7 @@ def measure(scenario: Scenario, *, upstream: Upstream | None, seconds: float) ->
 
     """
     answers: dict[str, Sequence[Placement]] = {
-        "ours": place_all(scenario.world.snapshot, pods_of(scenario))
+        "ours": ours.answers(scenario, scenario.world.snapshot)
     }
     times: dict[Column, float] = {}
     unfinished: set[Column] = set()
@@ -47,9 +47,9 @@ def measure(scenario: Scenario, *, upstream: Upstream | None, seconds: float) ->
 
     compare(scenario.key, answers)
     if scenario.is_beside_upstream:
-        times[Column.FIRST] = first_seconds(scenario, seconds=seconds)
-    times[Column.COLD] = cold_seconds(scenario, seconds=seconds)
-    times[Column.WARM] = warm_seconds(scenario, seconds=seconds)
+        times[Column.FIRST] = ours.first_seconds(scenario, seconds=seconds)
+    times[Column.COLD] = ours.cold_seconds(scenario, seconds=seconds)
+    times[Column.WARM] = ours.warm_seconds(scenario, seconds=seconds)
     return Row(scenario.id, scenario.title, times, scenario.targets, frozenset(unfinished))
 
 
@@ -61,7 +61,7 @@ def ask_reference(
     Compiling is left out for its benefit: a scheduler compiles once in its life.
     """
     reference = Reference(scenario.world.snapshot)
-    claims = pods_of(scenario)
+    claims = ours.pods_of(scenario)
     reference.compile(claims)
     deadline = time.perf_counter() + limit_seconds
     placements: list[Placement] = []
@@ -70,6 +70,6 @@ def ask_reference(
         placements.extend(reference.place(claim, deadline=deadline) for claim in claims)
 
     try:
-        return timed(place) / len(claims), placements
+        return ours.timed(place) / len(claims), placements
     except OutOfTimeError:
         return limit_seconds, None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.claims import NOTHING_MATCHES, RAREST_BOARD, a_claim, a_request
-from benchmarks.fleets import PCIE_ROOT, World, gpu_fleet
+from benchmarks.fleets import PCIE_ROOT, World, empty_fleet, gpu_fleet
 from benchmarks.partitions import PARENT, PARTITIONS, SHARED_GPUS, partitioned_fleet, shared_fleet
 from benchmarks.targets import Column, Target, faster, within
 from dra_console.allocator.model import JsonObject
@@ -59,9 +59,9 @@ def scenarios(scale: Scale) -> Iterator[Scenario]:
 
 def _simple(scale: Scale) -> Iterator[Scenario]:
     nodes, gpus, one = scale.small_nodes, 10, a_claim(a_request())
-    every_other = [(node, gpu) for node in range(nodes) for gpu in range(0, gpus, 2)]
-    nearly_all = [(node, gpu) for node in range(nodes * 9 // 10) for gpu in range(gpus)]
-    for state, held in (("empty", []), ("half", every_other), ("full", nearly_all)):
+    # As first fit leaves them: the first nodes are full.
+    for state, full_nodes in (("empty", 0), ("half", nodes // 2), ("full", nodes * 9 // 10)):
+        held = [(node, gpu) for node in range(full_nodes) for gpu in range(gpus)]
         world = gpu_fleet(f"{nodes}x{gpus} {state}", nodes=nodes, gpus=gpus, held=held)
         title = f"one GPU, {nodes} nodes x {gpus}, {state}"
         yield Scenario("B1", title, world, one, scale.stream, (faster(100),))
@@ -72,7 +72,7 @@ def _choosy(scale: Scale) -> Iterator[Scenario]:
     one_of_each_root = [(node, gpu) for node in range(nodes - 2) for gpu in range(0, gpus, 2)]
     rare = a_claim(a_request(selectors=[RAREST_BOARD]))
     pair = a_claim(a_request(count=2), match_attribute=PCIE_ROOT)
-    empty = gpu_fleet(f"{nodes}x{gpus} selector", nodes=nodes, gpus=gpus)
+    empty = empty_fleet(nodes=nodes, gpus=gpus)
     halves = gpu_fleet(f"{nodes}x{gpus} halves", nodes=nodes, gpus=gpus, held=one_of_each_root)
     yield Scenario("B2", f"selector, {nodes} x {gpus}", empty, rare, scale.stream, (faster(100),))
     yield Scenario(
@@ -91,7 +91,7 @@ def _nearly_full(scale: Scale) -> Scenario:
 def _hard(scale: Scale) -> Iterator[Scenario]:
     nodes, gpus = scale.small_nodes, 8
     simple, worst = (within(1), within(100, Column.COLD)), (within(10), within(100, Column.COLD))
-    empty = gpu_fleet(f"{nodes}x{gpus} empty", nodes=nodes, gpus=gpus)
+    empty = empty_fleet(nodes=nodes, gpus=gpus)
     all_but_one = [(node, gpu) for node in range(nodes) for gpu in range(1, gpus)]
     one_left = gpu_fleet(f"{nodes}x{gpus} one left", nodes=nodes, gpus=gpus, held=all_but_one)
     boards, in_board = 4, 7
@@ -152,7 +152,7 @@ def _sharing(scale: Scale) -> Iterator[Scenario]:
 def _beside_upstream(scale: Scale) -> Iterator[Scenario]:
     gpus = 8
     for nodes in (scale.small_nodes, scale.large_nodes):
-        world = gpu_fleet(f"{nodes}x{gpus} fleet", nodes=nodes, gpus=gpus)
+        world = empty_fleet(nodes=nodes, gpus=gpus)
         for what, times, claim in (
             ("one GPU fits on the first of", 100, a_claim(a_request())),
             ("nothing matches on", 1_000, a_claim(a_request(selectors=[NOTHING_MATCHES]))),

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from benchmarks.claims import RAREST_BOARD
-from benchmarks.fleets import World, attribute, gpu_fleet
+from benchmarks.fleets import World, attribute, empty_fleet
 from benchmarks.ours import as_new, best, forget_expressions, timed
 from benchmarks.questions import Question
 from benchmarks.scenarios import Scale
@@ -22,7 +22,7 @@ ONE_GPU: Final = f"{attribute('uuid')} == 'GPU-00000000-0000-0000-0000-000000000
 def selections(scale: Scale) -> Iterator[Question]:
     """Ask for a board, and for one GPU by what no other has."""
     nodes = scale.large_nodes
-    world = gpu_fleet(f"{nodes}x{GPUS} fleet", nodes=nodes, gpus=GPUS)
+    world = empty_fleet(nodes=nodes, gpus=GPUS)
     for what, expression, targets in (
         ("product and memory", RAREST_BOARD, (within(50),)),
         ("the UUID, of which no two are equal", ONE_GPU, ()),

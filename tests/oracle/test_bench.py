@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.answers import compare
-from benchmarks.ours import place_all, pods_of
+from benchmarks.ours import answers
 from benchmarks.scenarios import Scale, Scenario, scenarios
 from benchmarks.targets import Column
 from benchmarks.upstream import Upstream
@@ -20,7 +20,7 @@ def test_upstream_answers_every_scenario_as_we_do(scenario: Scenario) -> None:
     answer = upstream.answer(scenario)
 
     assert answer.placements is not None
-    ours = place_all(scenario.world.snapshot, pods_of(scenario))
+    ours = answers(scenario, scenario.world.snapshot)
     compare(scenario.key, {"ours": ours, "upstream": answer.placements})
     assert answer.seconds.keys() == {
         Column.GO_FIRST,

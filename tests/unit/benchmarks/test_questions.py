@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.churning import streams
 from benchmarks.claims import RAREST_BOARD
 from benchmarks.document import BEGIN, END, renew
 from benchmarks.explaining import explanations
@@ -17,7 +18,12 @@ from benchmarks.targets import AtMost, Column
 from dra_console.allocator.world.index import index_of
 
 TINY = Scale(small_nodes=4, sharing_nodes=4, large_nodes=4, stream=2)
-QUESTIONS = [*index_questions(TINY), *explanations(TINY), *selections(TINY)]
+QUESTIONS = [
+    *streams(TINY),
+    *index_questions(TINY),
+    *explanations(TINY),
+    *selections(TINY),
+]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.answers import NOWHERE, DifferentAnswersError, Placement, compare
 from benchmarks.measuring import ask_reference, measure
-from benchmarks.ours import place_all, pods_of
+from benchmarks.ours import answers
 from benchmarks.scenarios import Scale, Scenario, scenarios
 from benchmarks.targets import Column
 
@@ -50,7 +50,7 @@ def test_a_search_that_takes_too_long_is_stopped_and_says_so() -> None:
 def test_scenarios_ask_what_their_titles_say(title: str, nodes: list[str]) -> None:
     scenario = next(each for each in SCENARIOS if each.title == title)
 
-    placements = place_all(scenario.world.snapshot, pods_of(scenario))
+    placements = answers(scenario, scenario.world.snapshot)
 
     assert [each.node for each in placements] == nodes
 
@@ -58,7 +58,7 @@ def test_scenarios_ask_what_their_titles_say(title: str, nodes: list[str]) -> No
 def test_pods_of_a_stream_hold_what_they_got() -> None:
     scenario = next(each for each in SCENARIOS if each.id == "B1")
 
-    placements = place_all(scenario.world.snapshot, pods_of(scenario))
+    placements = answers(scenario, scenario.world.snapshot)
 
     assert [each.devices for each in placements] == [
         ("node-00000/gpu-0",),
