@@ -10,6 +10,7 @@ from typing import Final
 from dra_console.allocator.api_json import Json, JsonObject
 from dra_console.allocator.decoding.reading import quantity_at
 from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.validation.shapes import Leaf, ListOf, MapOf, ObjectOf, Shape
 
 TELL_ABSENT: Final = frozenset(
@@ -19,9 +20,13 @@ TELL_ABSENT: Final = frozenset(
         *("int", "bool", "string", "version", "tolerationSeconds", "shareID"),
         *("exactly", "capacity", "nodeSelector", "cel", "opaque", "requestPolicy", "validRange"),
         *("deviceSelector", "driver", "pool", "device", "extendedResourceName", "networkData"),
+        *("default", "min", "max", "step", "perPod", "perContainer"),
+        *("capacityMultiplier", "deviceMultiplier"),
     }
 )
 """Fields that are pointers in the API's types, so that their zero is not absence."""
+
+ABSENT: Final = (None, "", 0, False, [], {}, Quantity(0))
 
 
 def is_equal(left: Json, right: Json, shape: Shape) -> bool:
@@ -31,7 +36,7 @@ def is_equal(left: Json, right: Json, shape: Shape) -> bool:
 
 def _canonical(value: Json, shape: Shape) -> object:
     match shape:
-        case Leaf.QUANTITY if value is not None:
+        case Leaf.QUANTITY:
             return _quantity(value)
         case ListOf(entry) if isinstance(value, list):
             return [_canonical(each, entry) for each in value]
@@ -47,7 +52,7 @@ def _canonical(value: Json, shape: Shape) -> object:
 
 def _quantity(value: Json) -> object:
     try:
-        return quantity_at("", value)
+        return quantity_at("", 0 if value is None else value)
     except DecodeError:
         return value
 
@@ -56,7 +61,10 @@ def _canonical_object(value: JsonObject, shape: ObjectOf) -> dict[str, object]:
     fields: dict[str, object] = {}
     for name, inside in shape.fields.items():
         found = _canonical(value.get(name), inside)
-        is_absent = found is None or (name not in TELL_ABSENT and found in ("", 0, False, [], {}))
-        if not is_absent and not (isinstance(inside, ListOf | MapOf) and not found):
+        if name in TELL_ABSENT and not isinstance(inside, ListOf | MapOf):
+            is_absent = value.get(name) is None
+        else:
+            is_absent = found in ABSENT
+        if not is_absent:
             fields[name] = found
     return fields
