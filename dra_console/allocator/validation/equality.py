@@ -26,7 +26,7 @@ TELL_ABSENT: Final = frozenset(
 )
 """Fields that are pointers in the API's types, so that their zero is not absence."""
 
-ABSENT: Final = (None, "", 0, False, [], {}, Quantity(0))
+ABSENT: Final[tuple[object, ...]] = (None, "", 0, False, [], {}, Quantity(0))
 
 
 def is_equal(left: Json, right: Json, shape: Shape) -> bool:
