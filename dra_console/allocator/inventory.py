@@ -9,7 +9,7 @@ The order of devices is the order of the API object, since first-fit depends on 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dra_console.allocator.api_json import JsonObject, without_unset
 from dra_console.allocator.quantity import Quantity
@@ -18,8 +18,7 @@ NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PoolId:
+class PoolId(NamedTuple):
     """A pool's name is unique for its driver only."""
 
     driver: str
@@ -29,8 +28,7 @@ class PoolId:
         return f"{self.driver}/{self.pool}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class DeviceId:
+class DeviceId(NamedTuple):
     """The identity by which claims hold a device, as in `gpu.nvidia.com/gpu-01/gpu-0`."""
 
     driver: str

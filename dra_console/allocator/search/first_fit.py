@@ -38,7 +38,9 @@ def first_fit(
         roster = _rosters.get(index)
         if roster is None:
             roster = _rosters[index] = Roster(replace(index))
-        return roster.first_fit(claims, nodes=nodes, step_budget=step_budget)
+        if nodes is None:
+            return roster.first_fit(claims, step_budget=step_budget)
+        return roster.first_fit_among(nodes, claims, step_budget=step_budget)
 
 
 _lock: Final = Lock()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dra_console.allocator.inventory import Node, NodeSelector, PoolId
+from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.world.kinds import CommonKinds, capacities_of
 from dra_console.allocator.world.nodes import selector_for
 from dra_console.allocator.world.pools import NodePool, PoolStatus, PublishedDevice
@@ -88,11 +89,9 @@ class Uses:
 
     def of(self, pool: NodePool) -> PoolUse:
         """Tell how the devices of a pool are used that nodes see through it."""
-        if not self._is_used(pool.id):
-            return 0
         use = self._kept.get(pool)
         if use is None:
-            use = self._kept[pool] = self._use(pool)
+            use = self._kept[pool] = self._use(pool) if self._is_used(pool.id) else 0
         return use
 
     def forget(self, pool: NodePool) -> None:
@@ -100,26 +99,32 @@ class Uses:
         self._kept.pop(pool, None)
 
     def _use(self, pool: NodePool) -> PoolUse:
-        holders, booked = self._usage.holders, self._usage.booked
+        holders = self._usage.holders
         held = 0
-        shares = []
         for at, published in enumerate(pool.devices):
-            device_id = published.id
-            if device_id in holders:
+            if published.id in holders:
                 held |= 1 << at
-            if device_id in booked:
-                amounts = sorted(booked[device_id].items(), key=lambda entry: entry[0])
-                shares.append(
-                    (
-                        at,
-                        tuple((name, amount.nanos) for name, amount in amounts if amount),
-                        None
-                        if published.device.allow_multiple_allocations
-                        else capacities_of(published.device),
-                    )
-                )
+        shares = self._shares(pool) if self._usage.booked else ()
         drawn = self._drawn_elsewhere(pool) if pool.counters else ()
-        return (held, tuple(shares), drawn) if shares or drawn else held
+        return (held, shares, drawn) if shares or drawn else held
+
+    def _shares(self, pool: NodePool) -> tuple[Hashable, ...]:
+        booked = self._usage.booked
+        return tuple(
+            (
+                at,
+                tuple(
+                    (name, amount.nanos)
+                    for name, amount in sorted(booked[published.id].items(), key=_name)
+                    if amount
+                ),
+                None
+                if published.device.allow_multiple_allocations
+                else capacities_of(published.device),
+            )
+            for at, published in enumerate(pool.devices)
+            if published.id in booked
+        )
 
     def _drawn_elsewhere(self, pool: NodePool) -> tuple[int, ...]:
         """Tell what is drawn from the pool's counters by devices that these nodes do not see."""
@@ -132,6 +137,10 @@ class Uses:
                 if published.draws and published not in seen and is_drawn(published.id)
             )
         )
+
+
+def _name(entry: tuple[str, Quantity]) -> str:
+    return entry[0]
 
 
 def _pools_in(usage: Usage) -> frozenset[PoolId]:

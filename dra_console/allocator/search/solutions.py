@@ -5,7 +5,7 @@ order, used alike, the same positions are what a search there would pick first.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import uuid4
 
 from dra_console.allocator.inventory import NodeSelector
@@ -49,55 +49,39 @@ class Solution:
     """What each claim gets: its picks and its configuration."""
 
     is_exhausted: bool
-    steps: int
 
-    def counting(self, positions: Sequence[int]) -> "Solution":
-        """Count only the devices in these positions."""
-        if self.claims is None:
-            return self
-        place = {position: at for at, position in enumerate(positions)}
-        return replace(
-            self,
-            claims=tuple(
-                (tuple(replace(pick, position=place[pick.position]) for pick in picks), config)
-                for picks, config in self.claims
-            ),
-        )
-
-    def on(
-        self, record: Record, positions: Sequence[int] | None, *, step_budget: int
-    ) -> Allocated | DoesNotFit | BudgetExhausted:
-        """Tell it of another node; `positions` are those of the devices that were counted.
+    def on(self, record: Record, positions: Sequence[int] | None) -> Allocated:
+        """Tell the allocation of another node; `positions` are those of the devices that count.
 
         Raises:
             NodeSelectorError: the node selector of a chosen device is malformed.
 
         """
-        if self.claims is not None:
-            return Allocated(
-                tuple(
-                    _allocation(picks, config, record, positions) for picks, config in self.claims
-                ),
-                steps=0,
-            )
-        return BudgetExhausted(step_budget) if self.is_exhausted else DoesNotFit(0, record.invalid)
+        return Allocated(
+            tuple(
+                _allocation(picks, config, record, positions) for picks, config in self.claims or ()
+            ),
+            steps=0,
+        )
 
 
-def solution_of(outcome: Allocated | DoesNotFit | BudgetExhausted, record: Record) -> Solution:
-    """Take the answer of a search apart that was made on a node."""
+def solution_of(
+    outcome: Allocated | DoesNotFit | BudgetExhausted,
+    record: Record,
+    positions: Sequence[int] | None,
+) -> Solution:
+    """Take the answer of a search apart that was made on a node, as `Solution.on` wants it."""
     if not isinstance(outcome, Allocated):
-        return Solution(None, isinstance(outcome, BudgetExhausted), outcome.steps)
-    positions = {each.id: at for at, each in enumerate(record.devices)}
+        return Solution(None, isinstance(outcome, BudgetExhausted))
+    devices = record.devices
+    counted = devices if positions is None else [devices[position] for position in positions]
+    place = {each.id: at for at, each in enumerate(counted)}
     return Solution(
         tuple(
-            (
-                tuple(Pick(positions[each.device_id], each) for each in result.results),
-                result.config,
-            )
+            (tuple(Pick(place[each.device_id], each) for each in result.results), result.config)
             for result in outcome.results
         ),
         is_exhausted=False,
-        steps=outcome.steps,
     )
 
 

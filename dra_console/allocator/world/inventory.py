@@ -5,12 +5,15 @@ nothing is made of a slice before somebody looks at its node or its pool: to sta
 walk over the slices.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from dra_console.allocator.inventory import DeviceId, DeviceTaintRule, Node, PoolId, ResourceSlice
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, gather, publish
+
+Group = TypeVar("Group")
 
 
 class Inventory:
@@ -22,7 +25,6 @@ class Inventory:
 
     __slots__ = (
         "__weakref__",
-        "_floating",
         "_of_node",
         "_of_pool",
         "_on_node",
@@ -42,30 +44,18 @@ class Inventory:
     ) -> None:
         self.rules: Final = rules
         self.taint_rules: Final = tuple(taint_rules)
-        self._of_node: Final[dict[str, list[ResourceSlice]]] = {}
-        self._floating: Final[list[ResourceSlice]] = []
-        """Slices that several nodes may use."""
-        self._slices_of_pool: Final[dict[str, list[ResourceSlice]]] = {}
+        self._of_node: Final[defaultdict[str | None, list[ResourceSlice]]] = defaultdict(list)
+        """By `nodeName`; those that several nodes may use have none."""
+        self._slices_of_pool: Final[defaultdict[str, list[ResourceSlice]]] = defaultdict(list)
         """By the pool's name alone, which is all that one walk can afford."""
         self._published: Final[dict[int, PublishedSlice]] = {}
         """By identity of the slice."""
         self._pools: Final[dict[PoolId, Pool]] = {}
         self._on_node: Final[dict[Node, tuple[NodePool, ...]]] = {}
+        of_node, of_pool = self._of_node, self._slices_of_pool
         for each in slices:
-            self._add(each)
-
-    def _add(self, slice_: ResourceSlice) -> None:
-        node_name = slice_.reach.node_name
-        if node_name is None:
-            self._floating.append(slice_)
-        elif node_name in self._of_node:
-            self._of_node[node_name].append(slice_)
-        else:
-            self._of_node[node_name] = [slice_]
-        if slice_.pool in self._slices_of_pool:
-            self._slices_of_pool[slice_.pool].append(slice_)
-        else:
-            self._slices_of_pool[slice_.pool] = [slice_]
+            of_node[each.reach.node_name].append(each)
+            of_pool[each.pool].append(each)
 
     def pools_on(self, node: Node) -> tuple[NodePool, ...]:
         """List the pools that the node sees, in first-fit order.
@@ -79,7 +69,7 @@ class Inventory:
             nearby = [self.published(each) for each in self._of_node.get(node.name, ())]
             nearby += [
                 published
-                for published in map(self.published, self._floating)
+                for published in map(self.published, self._of_node.get(None, ()))
                 if published.is_relevant(node)
             ]
             known = self._on_node[node] = gather(nearby, pool_of=self.pool)
@@ -123,18 +113,14 @@ class Inventory:
 
     def put(self, slice_: ResourceSlice) -> None:
         """Add a slice; one that it replaces has to be removed before."""
-        self._add(slice_)
+        self._of_node[slice_.reach.node_name].append(slice_)
+        self._slices_of_pool[slice_.pool].append(slice_)
         self._forget(slice_)
 
     def remove(self, slice_: ResourceSlice) -> None:
         """Take a slice away; it has to be the very object that was put."""
-        node_name = slice_.reach.node_name
-        _take_out(slice_, self._floating if node_name is None else self._of_node[node_name])
-        _take_out(slice_, self._slices_of_pool[slice_.pool])
-        if node_name is not None and not self._of_node[node_name]:
-            del self._of_node[node_name]
-        if not self._slices_of_pool[slice_.pool]:
-            del self._slices_of_pool[slice_.pool]
+        _take_out(slice_, self._of_node, slice_.reach.node_name)
+        _take_out(slice_, self._slices_of_pool, slice_.pool)
         self._published.pop(id(slice_), None)
         self._forget(slice_)
 
@@ -146,5 +132,10 @@ class Inventory:
         self._on_node.pop(node, None)
 
 
-def _take_out(slice_: ResourceSlice, slices: list[ResourceSlice]) -> None:
+def _take_out(
+    slice_: ResourceSlice, groups: dict[Group, list[ResourceSlice]], group: Group
+) -> None:
+    slices = groups[group]
     del slices[next(at for at, each in enumerate(slices) if each is slice_)]
+    if not slices:
+        del groups[group]
