@@ -25,7 +25,7 @@ from dra_console.allocator.explanation.standings import Standing, standing_of
 from dra_console.allocator.explanation.verdicts import RANKS, Verdict
 from dra_console.allocator.model import DEVICES_PER_CLAIM, ResourceClaim
 from dra_console.allocator.search.asks import Ask
-from dra_console.allocator.search.state import Refusal
+from dra_console.allocator.search.drawing import Refusal
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.pools import PublishedDevice
 

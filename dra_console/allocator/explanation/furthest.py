@@ -14,10 +14,11 @@ from dra_console.allocator.explanation.judge import Judge
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.search.asks import Ask, PreparedRequest, prepare
+from dra_console.allocator.search.drawing import Refusal
 from dra_console.allocator.search.every import Enumeration
 from dra_console.allocator.search.matching import Matcher
 from dra_console.allocator.search.standings import Standings
-from dra_console.allocator.search.state import Refusal, SearchState, state_for
+from dra_console.allocator.search.state import SearchState, state_for
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.pools import PoolStatus, PublishedDevice
 
@@ -114,7 +115,7 @@ class _Walk:
     def _stop(self, refusal: Refusal, ask: Ask, published: PublishedDevice) -> Furthest:
         match refusal:
             case Refusal.COUNTERS:
-                shortage = self.state.ledger(published.id.pool_id).shortage(published.draws)
+                shortage = self.state.drawing.ledger(published.id.pool_id).shortage(published.draws)
                 evidence = str(shortage) if shortage else ""
             case Refusal.CAPACITY:
                 evidence = self._shortfall(ask, published)

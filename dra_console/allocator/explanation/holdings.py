@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from dra_console.allocator.explanation.places import Place, Places
 from dra_console.allocator.inventory import NodeReach
 from dra_console.allocator.rules import Feature
-from dra_console.allocator.search.state import ledger_of
+from dra_console.allocator.search.drawing import ledger_of
 from dra_console.allocator.world.counters import CounterLedger
 from dra_console.allocator.world.groups import GroupsOfSets, groups_in_use
 from dra_console.allocator.world.index import Index

@@ -8,18 +8,24 @@ branches that leave too little for the rest, situations that failed before. The 
 what a full search would give, broken input included.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DEVICES_PER_CLAIM, AllocationResult
 from dra_console.allocator.search.asks import Ask, PreparedClaim
-from dra_console.allocator.search.pruning import Pruning, Situation
+from dra_console.allocator.search.choices import (
+    AlternativeChoice,
+    Choice,
+    DeviceChoice,
+    Opening,
+)
+from dra_console.allocator.search.drawing import Refusal
+from dra_console.allocator.search.pruning import Pruning
 from dra_console.allocator.search.results import result_of
 from dra_console.allocator.search.standings import Standings
-from dra_console.allocator.search.state import Refusal, SearchState
+from dra_console.allocator.search.state import SearchState
 from dra_console.allocator.world.pools import PublishedDevice
 
 GLANCE_STEPS: Final = 3
@@ -29,44 +35,6 @@ OVERVIEW_STEPS: Final = 24
 
 class OutOfStepsError(Exception):
     """The step budget is used up."""
-
-
-@dataclass(slots=True)
-class _DeviceChoice:
-    """The choice of device `number` of an ask; `next` is the place of the first not yet tried."""
-
-    claim: int
-    request: int
-    ask: Ask
-    number: int
-    next: int
-    place: int = -1
-    """Of the device that is taken."""
-
-    failed: set[Hashable] | None = None
-    """Kinds of devices that failed."""
-
-
-@dataclass(slots=True)
-class _AlternativeChoice:
-    """The choice among a request's alternatives; `next` is the first one not yet tried."""
-
-    claim: int
-    request: int
-    next: int = 0
-    over_limit: int = 0
-    """Alternatives that would have exceeded the claim's limit of devices."""
-
-    situation: Situation | None = None
-
-
-class _Open(Enum):
-    SOLVED = "solved"
-    DEAD_END = "dead end"
-    OVER_LIMIT = "over limit"
-
-
-_Choice: TypeAlias = _DeviceChoice | _AlternativeChoice
 
 
 @dataclass(slots=True)
@@ -84,19 +52,19 @@ class Search:
     starts_over: bool = False
     """Whether pruning was just turned on: from the start it sees most."""
 
-    stack: list[_Choice] = field(default_factory=list)
+    stack: list[Choice] = field(default_factory=list)
 
     def run(self) -> bool:
         """Tell whether all claims could be solved; the picks are in `state` then."""
-        opened: _Choice | _Open | None = self._open_request(claim=0, request=0)
+        opened: Choice | Opening | None = self._open_request(claim=0, request=0)
         while opened is not None:
             if self.starts_over:
                 opened = self._start_over()
-            if opened is _Open.SOLVED:
+            if opened is Opening.SOLVED:
                 return True
-            if opened is _Open.OVER_LIMIT:
+            if opened is Opening.OVER_LIMIT:
                 self._unwind()
-            elif opened is not _Open.DEAD_END:
+            elif opened is not Opening.DEAD_END:
                 self.stack.append(opened)
             opened = self._advance()
         return False
@@ -110,7 +78,7 @@ class Search:
         """
         chosen: list[list[Ask]] = [[] for _ in self.claims]
         for choice in self.stack:
-            if isinstance(choice, _AlternativeChoice):
+            if isinstance(choice, AlternativeChoice):
                 asks = self.claims[choice.claim].requests[choice.request].asks
                 chosen[choice.claim].append(asks[choice.next - 1])
         return tuple(
@@ -123,48 +91,48 @@ class Search:
             for index, prepared in enumerate(self.claims)
         )
 
-    def _start_over(self) -> _Choice | _Open:
+    def _start_over(self) -> Choice | Opening:
         self.starts_over = False
         self.stack.clear()
         while self.state.taken:
             self.state.give_back()
         return self._open_request(claim=0, request=0)
 
-    def _open_request(self, *, claim: int, request: int) -> _Choice | _Open:
+    def _open_request(self, *, claim: int, request: int) -> Choice | Opening:
         while claim < len(self.claims):
             if request < len(self.claims[claim].requests):
                 return self._open_alternatives(claim, request)
             claim, request = claim + 1, 0
-        return _Open.SOLVED
+        return Opening.SOLVED
 
-    def _open_alternatives(self, claim: int, request: int) -> _Choice | _Open:
+    def _open_alternatives(self, claim: int, request: int) -> Choice | Opening:
         if not self.pruning.is_on:
-            return _AlternativeChoice(claim, request)
+            return AlternativeChoice(claim, request)
         is_judged = self.pruning.shortfall.is_judged(claim, request)
         self._step(OVERVIEW_STEPS if is_judged else GLANCE_STEPS)
         situation = self.pruning.situation(claim, request)
         if self.pruning.is_dead_end(situation):
-            return _Open.DEAD_END
-        return _AlternativeChoice(claim, request, situation=situation)
+            return Opening.DEAD_END
+        return AlternativeChoice(claim, request, situation=situation)
 
     def _open_device(
         self, ask: Ask, *, claim: int, request: int, number: int, start: int
-    ) -> _Choice | _Open:
+    ) -> Choice | Opening:
         every = self.every.get(ask)
         if every is not None and not every:
-            return _Open.DEAD_END
+            return Opening.DEAD_END
         count = ask.wish.count if every is None else len(every)
         if number == count:
             return self._open_request(claim=claim, request=request + 1)
         if self.state.sizes[claim] + count - number > DEVICES_PER_CLAIM:
-            return _Open.OVER_LIMIT
-        return _DeviceChoice(claim, request, ask, number, start if every is None else 0)
+            return Opening.OVER_LIMIT
+        return DeviceChoice(claim, request, ask, number, start if every is None else 0)
 
-    def _advance(self) -> _Choice | _Open | None:
+    def _advance(self) -> Choice | Opening | None:
         """Try the next option of the latest choice that has one left."""
         while self.stack:
             choice = self.stack[-1]
-            if isinstance(choice, _DeviceChoice):
+            if isinstance(choice, DeviceChoice):
                 if self._choose(choice):
                     return self._open_device(
                         choice.ask,
@@ -199,7 +167,7 @@ class Search:
         claim = self.stack[-1].claim
         while self.stack and self.stack[-1].claim == claim:
             choice = self.stack[-1]
-            if isinstance(choice, _AlternativeChoice):
+            if isinstance(choice, AlternativeChoice):
                 choice.over_limit += 1
                 asks = self.claims[choice.claim].requests[choice.request].asks
                 if choice.over_limit < len(asks):
@@ -208,7 +176,7 @@ class Search:
                 self.state.give_back()
             self.stack.pop()
 
-    def _choose(self, choice: _DeviceChoice) -> bool:
+    def _choose(self, choice: DeviceChoice) -> bool:
         """Undo the device that was taken, if any, and take the next one that can be."""
         every = self.every.get(choice.ask)
         if every is not None:
@@ -242,7 +210,7 @@ class Search:
         choice.next = len(devices)
         return False
 
-    def _fail(self, choice: _DeviceChoice, place: int) -> None:
+    def _fail(self, choice: DeviceChoice, place: int) -> None:
         if not self.pruning.is_on:
             self.starts_over = self.pruning.count_failure()
             return
@@ -250,9 +218,7 @@ class Search:
             choice.failed = set()
         choice.failed.add(self.pruning.kind(place))
 
-    def _choose_predetermined(
-        self, choice: _DeviceChoice, every: Sequence[PublishedDevice]
-    ) -> bool:
+    def _choose_predetermined(self, choice: DeviceChoice, every: Sequence[PublishedDevice]) -> bool:
         if choice.next < 0:
             if choice.place >= 0:
                 self.state.give_back()
@@ -279,7 +245,7 @@ class Search:
         choice.place = place
         return True
 
-    def _is_hopeless(self, choice: _DeviceChoice) -> bool:
+    def _is_hopeless(self, choice: DeviceChoice) -> bool:
         self._step(GLANCE_STEPS)
         needed = choice.ask.wish.count - choice.number
         return self.pruning.is_hopeless(

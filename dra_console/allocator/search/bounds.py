@@ -4,13 +4,16 @@ Every bound here is never too low, so a branch that needs more is hopeless, and 
 changes no answer.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from dra_console.allocator.inventory import PoolId
+from dra_console.allocator.search.constraints import ConstraintState
 from dra_console.allocator.search.looks import Places
 from dra_console.allocator.world.counters import Counter, CounterLedger
 from dra_console.allocator.world.pools import PublishedDevice
+
+EVERYWHERE: Final[Places] = -1
 
 Demand: TypeAlias = tuple[int, Places]
 """How many devices are asked for, and which would do."""
@@ -120,3 +123,40 @@ def _pass_on(
         held[at] ^= given | taken
         at, taken = before, given
     held[first] |= taken
+
+
+def permitted(state: ConstraintState, values: Mapping[Hashable, Places]) -> Places:
+    """Return where a constraint lets the next device be taken."""
+    if not state.values:
+        return EVERYWHERE
+    if state.has_lists:
+        if state.is_match:
+            return union_of(values.get(each, 0) for each in state.common[-1])
+        return ~union_of(values.get(each, 0) for members in state.common for each in members)
+    if state.is_match:
+        first = state.values[0]
+        return 0 if _is_open(first) else values.get(first, 0)
+    used = set(state.values)
+    return ~union_of(places for value, places in values.items() if value in used or _is_open(value))
+
+
+def _is_open(value: Hashable) -> bool:
+    """Tell whether a value is equal to none, as lists are whose gate is off."""
+    content = getattr(value, "value", None)
+    return content is None or isinstance(content, tuple)
+
+
+def most_under(state: ConstraintState, values: Mapping[Hashable, Places], left: Places) -> int:
+    """Bound the number of devices that a constraint lets be taken at once."""
+    groups = [places & left for places in values.values() if places & left]
+    if not state.is_match:
+        return left.bit_count() if state.has_lists else len(groups)
+    return max((group.bit_count() for group in groups), default=0)
+
+
+def union_of(many: Iterator[Places]) -> Places:
+    """Unite sets of devices."""
+    union = 0
+    for places in many:
+        union |= places
+    return union

@@ -6,17 +6,23 @@ may be found on the way.
 """
 
 from collections import Counter as Tally
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dra_console.allocator.search.asks import Ask, PreparedClaim, PreparedRequest
-from dra_console.allocator.search.bounds import most_together, serves_all
+from dra_console.allocator.search.bounds import (
+    EVERYWHERE,
+    most_together,
+    most_under,
+    permitted,
+    serves_all,
+    union_of,
+)
 from dra_console.allocator.search.constraints import ConstraintState
 from dra_console.allocator.search.looks import Looks, Places, places_in
 from dra_console.allocator.search.state import SearchState
 
-EVERYWHERE: Final[Places] = -1
 NO_VALUE: Final = "no covered device"
 """What requests agree on whose alternatives are not covered by a constraint."""
 
@@ -64,13 +70,13 @@ class Shortfall:
         left = sight.places & self._free(ask, claim=claim) & (EVERYWHERE << start)
         covering = self.state.covering[ask]
         for state, values in zip(covering, sight.values, strict=True):
-            left &= _permitted(state, values)
+            left &= permitted(state, values)
         if left.bit_count() < needed:
             return True
         if needed == 1:
             return False
         for state, values in zip(covering, sight.values, strict=True):
-            if _most_under(state, values, left) < needed:
+            if most_under(state, values, left) < needed:
                 return True
         draws = left & self.looks.drawing
         if not draws or left & self.looks.shareable or not self.state.draws_for(ask):
@@ -116,13 +122,13 @@ class Shortfall:
             sight = self.looks.sight(ask)
             found = sight.places & free
             for state, values in zip(self.state.covering[ask], sight.values, strict=True):
-                found &= _permitted(state, values)
+                found &= permitted(state, values)
             places |= found
         return _Wanted(min(ask.wish.count for ask in request.asks), request.asks, places)
 
     def _serves(self, wanted: Sequence[_Wanted], free: Places) -> bool:
         """Tell whether everything can have devices, each its own but for shareable ones."""
-        used = _union(each.places for each in wanted)
+        used = union_of(each.places for each in wanted)
         if not used & self.looks.shareable:
             return serves_all([(each.number, each.places) for each in wanted], free=free & used)
         return self._serves_shares(wanted, used & free)
@@ -160,14 +166,14 @@ class Shortfall:
 
     def _lacks_counters(self, wanted: Sequence[_Wanted]) -> bool:
         """Tell whether counters do not go round, by the number of devices or by their names."""
-        places = _union(each.places for each in wanted)
+        places = union_of(each.places for each in wanted)
         if not places & self.looks.drawing or places & self.looks.shareable:
             return False
         needed: Tally[str] = Tally()
         for each in wanted:
             for name, amount in self._least(each.asks).items():
                 needed[name] += each.number * amount
-        if any(amount > self._left(name) for name, amount in needed.items()):
+        if any(amount > self.state.drawing.counters_left(name) for name, amount in needed.items()):
             return True
         counts: Tally[Places] = Tally()
         for each in wanted:
@@ -187,19 +193,9 @@ class Shortfall:
         names = set(sights[0]).intersection(*sights[1:]) if sights else set()
         return {name: min(each[name] for each in sights) for name in names}
 
-    def _left(self, counter_name: str) -> int:
-        """Sum up what is left in counters of a name, in all pools of the node."""
-        return sum(
-            max(left, 0)
-            for pool_id, pool in self.state.pools.items()
-            if pool.counters
-            for (_, name), left in self.state.ledger(pool_id).free.items()
-            if name == counter_name
-        )
-
     def _most_together(self, places: Places) -> int:
         devices = (self.looks.devices[place] for place in places_in(places))
-        return most_together(devices, ledger_of=self.state.ledger)
+        return most_together(devices, ledger_of=self.state.drawing.ledger)
 
     def _disagrees(
         self,
@@ -267,39 +263,3 @@ class Shortfall:
             index = self._index(state, ask)
             places |= sight.values[index - 1].get(value, 0) if index else sight.places
         return wanted._replace(places=wanted.places & places)
-
-
-def _permitted(state: ConstraintState, values: Mapping[Hashable, Places]) -> Places:
-    """Return where a constraint lets the next device be taken."""
-    if not state.values:
-        return EVERYWHERE
-    if state.has_lists:
-        if state.is_match:
-            return _union(values.get(each, 0) for each in state.common[-1])
-        return ~_union(values.get(each, 0) for members in state.common for each in members)
-    if state.is_match:
-        first = state.values[0]
-        return 0 if _is_open(first) else values.get(first, 0)
-    used = set(state.values)
-    return ~_union(places for value, places in values.items() if value in used or _is_open(value))
-
-
-def _is_open(value: Hashable) -> bool:
-    """Tell whether a value is equal to none, as lists are whose gate is off."""
-    content = getattr(value, "value", None)
-    return content is None or isinstance(content, tuple)
-
-
-def _most_under(state: ConstraintState, values: Mapping[Hashable, Places], left: Places) -> int:
-    """Bound the number of devices that a constraint lets be taken at once."""
-    groups = [places & left for places in values.values() if places & left]
-    if not state.is_match:
-        return left.bit_count() if state.has_lists else len(groups)
-    return max((group.bit_count() for group in groups), default=0)
-
-
-def _union(many: Iterator[Places]) -> Places:
-    union = 0
-    for places in many:
-        union |= places
-    return union

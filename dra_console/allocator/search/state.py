@@ -7,32 +7,19 @@ restore everything exactly.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from dra_console.allocator.inventory import AttributeValue, PoolId
+from dra_console.allocator.inventory import AttributeValue
 from dra_console.allocator.quantity import Quantity
-from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
+from dra_console.allocator.rules import Rules
 from dra_console.allocator.search.asks import Ask, PreparedClaim
 from dra_console.allocator.search.constraints import ConstraintState, add_to, states_of
+from dra_console.allocator.search.drawing import Drawing, Drawn, Refusal
 from dra_console.allocator.search.matching import NOTHING_ASKED
 from dra_console.allocator.search.results import Pick
 from dra_console.allocator.search.standings import Standing, Standings
 from dra_console.allocator.world.capacity import Amounts, is_left
-from dra_console.allocator.world.counters import CounterLedger
-from dra_console.allocator.world.groups import GroupsOfSets, groups_in_use, joined
 from dra_console.allocator.world.pools import NodePool, PublishedDevice
 from dra_console.allocator.world.usage import Usage
-
-
-class Refusal(StrEnum):
-    """Why a device that matches cannot be picked now."""
-
-    IN_USE = "in use"
-    NEVER = "taint or feature gate"
-    GROUPS = "compatibility groups"
-    COUNTERS = "counters"
-    CONSTRAINT = "constraint"
-    CAPACITY = "capacity"
 
 
 @dataclass(slots=True)
@@ -42,8 +29,7 @@ class Taken:
     claim: int
     pick: Pick
     covering: Sequence[ConstraintState]
-    ledger: CounterLedger | None = None
-    groups_before: GroupsOfSets | None = None
+    drawn: Drawn | None = None
 
 
 @dataclass(slots=True)
@@ -53,7 +39,7 @@ class SearchState:
     usage: Usage
     rules: Rules
     standings: Standings
-    pools: Mapping[PoolId, NodePool]
+    drawing: Drawing
     covering: Mapping[Ask, Sequence[ConstraintState]]
     """The constraints that cover each ask."""
 
@@ -69,8 +55,6 @@ class SearchState:
 
     new_share_id: Callable[[], str] = lambda: ""
     _booked_now: dict[PublishedDevice, dict[str, Quantity]] = field(default_factory=dict)
-    _ledgers: dict[PoolId, CounterLedger] = field(default_factory=dict)
-    _groups: dict[PoolId, GroupsOfSets] = field(default_factory=dict)
 
     def picks_of(self, claim: int) -> list[Pick]:
         """List what was picked for a claim, in order."""
@@ -137,11 +121,12 @@ class SearchState:
         pick = Pick(ask, published, standing.amounts)
         taken = Taken(claim, pick, self.covering[ask])
         if published.draws and self._charges(ask, published):
-            refusal = self._draw(published, taken)
-            if refusal is not None:
-                return refusal
+            drawn = self.drawing.draw(published)
+            if isinstance(drawn, Refusal):
+                return drawn
+            taken.drawn = drawn
         if taken.covering and self._is_against(ask, published, taken.covering):
-            self._undraw(taken)
+            self.drawing.undo(taken.drawn)
             return Refusal.CONSTRAINT
         if not self.has_capacity(published, standing):
             self._undo_checks(taken)
@@ -175,7 +160,7 @@ class SearchState:
     def _undo_checks(self, taken: Taken) -> None:
         for state in taken.covering:
             state.pop()
-        self._undraw(taken)
+        self.drawing.undo(taken.drawn)
 
     def _is_against(
         self, ask: Ask, published: PublishedDevice, covering: Sequence[ConstraintState]
@@ -202,50 +187,8 @@ class SearchState:
         if published.id in self.usage.booked:
             return False
         return not self.picked.get(published) or not any(
-            each.ledger for each in self.taken if each.pick.published is published
+            each.drawn for each in self.taken if each.pick.published is published
         )
-
-    def _draw(self, published: PublishedDevice, taken: Taken) -> Refusal | None:
-        pool_id = published.id.pool_id
-        if Feature.COMPATIBILITY_GROUPS in self.rules.features:
-            before = self._groups_of(pool_id)
-            after = joined(before, published.device.consumes_counters)
-            if after is None:
-                return Refusal.GROUPS
-            self._groups[pool_id] = after
-            taken.groups_before = before
-        ledger = self.ledger(pool_id)
-        if not ledger.take(published.draws):
-            self._undraw(taken)
-            return Refusal.COUNTERS
-        taken.ledger = ledger
-        return None
-
-    def _undraw(self, taken: Taken) -> None:
-        if taken.ledger is not None:
-            taken.ledger.give_back(taken.pick.published.draws)
-        if taken.groups_before is not None:
-            self._groups[taken.pick.published.id.pool_id] = taken.groups_before
-
-    def ledger(self, pool_id: PoolId) -> CounterLedger:
-        """Return a pool's counters, less what this call and others draw."""
-        known = self._ledgers.get(pool_id)
-        if known is None:
-            known = ledger_of(self.pools[pool_id], usage=self.usage, rules=self.rules)
-            self._ledgers[pool_id] = known
-        return known
-
-    def _groups_of(self, pool_id: PoolId) -> GroupsOfSets:
-        known = self._groups.get(pool_id)
-        if known is None:
-            # Where stored devices do not go together the order counts: the node's come first.
-            pool = self.pools[pool_id]
-            known = self._groups[pool_id] = groups_in_use(
-                published.device.consumes_counters
-                for published in dict.fromkeys((*pool.devices, *pool.all_devices))
-                if published.draws and self.usage.is_drawn(published.id)
-            )
-        return known
 
     def _book(self, published: PublishedDevice, amounts: Amounts, *, sign: int) -> None:
         booked = self._booked_now.setdefault(published, {})
@@ -272,22 +215,8 @@ def state_for(
         usage=standings.matcher.usage,
         rules=rules,
         standings=standings,
-        pools={pool.id: pool for pool in pools},
+        drawing=Drawing({pool.id: pool for pool in pools}, standings.matcher.usage, rules),
         covering=covering,
         states=[each.states for each in all_states],
         sizes=[0] * len(claims),
-    )
-
-
-def ledger_of(pool: NodePool, *, usage: Usage, rules: Rules = DEFAULT_RULES) -> CounterLedger:
-    """Charge a pool's counters with the devices that are in use, on all nodes."""
-    return CounterLedger.of(
-        pool.counters,
-        taken=(
-            draw
-            for published in pool.all_devices
-            if published.draws and usage.is_drawn(published.id)
-            for draw in published.draws
-        ),
-        is_blocked_by_overdraft=rules.quirks.overdrawn_counter_blocks_pool,
     )

@@ -4,7 +4,8 @@ A node looks at the slices that it can use; whether the pool is whole is judged 
 slices of the pool. Devices of an incomplete pool (the driver is between two states) or of
 an invalid one (its slices contradict each other) are never allocated.
 
-A slice that the feature gates make nobody understand is looked past.
+A slice that the feature gates make nobody understand is looked past. What pools are made of is
+in `published`; its names can be imported from here as well.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,137 +13,32 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dra_console.allocator.facts import DeviceFacts, facts_of
 from dra_console.allocator.inventory import (
-    AttributeValue,
-    Device,
-    DeviceId,
-    DeviceTaintRule,
-    Node,
-    NodeReach,
     PoolId,
-    ResourceSlice,
-    Taint,
 )
 from dra_console.allocator.quantity import Quantity
-from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
-from dra_console.allocator.world.counters import Counter, Draw, draws_of, totals_of
-from dra_console.allocator.world.nodes import reaches
-from dra_console.allocator.world.taints import taints_from
+from dra_console.allocator.rules import Feature
+from dra_console.allocator.world.counters import Counter, totals_of
+from dra_console.allocator.world.published import (
+    PublishedDevice,
+    PublishedSlice,
+    publish,
+    taints_on,
+)
+
+__all__ = [
+    "NodePool",
+    "Pool",
+    "PoolGeneration",
+    "PoolStatus",
+    "PublishedDevice",
+    "PublishedSlice",
+    "gather",
+    "publish",
+    "taints_on",
+]
 
 FEW: Final = 8
-
-
-@dataclass(slots=True, eq=False)
-class PublishedDevice:
-    """A device in its slice, with everything that is derived from the two; one per device."""
-
-    id: DeviceId
-    device: Device
-    slice: ResourceSlice
-    reach: NodeReach
-    is_reach_own: bool
-    """Whether the slice leaves node selection to its devices."""
-
-    taints: tuple[Taint, ...]
-    """Its own, then those of DeviceTaintRules."""
-
-    draws: tuple[Draw, ...]
-    is_shareable: bool = False
-    """Whether several allocations may have a share of it."""
-
-    is_hidden: bool = False
-    """Whether no request may match it, since a feature gate is off."""
-
-    is_barred: bool = False
-    """Whether no request may have it although it matches, since a feature gate is off."""
-
-    skip_node_operations: tuple[str, ...] = ()
-    """What its node must be able to skip; empty unless the feature gate is on."""
-
-    _facts: DeviceFacts | None = None
-
-    @property
-    def facts(self) -> DeviceFacts:
-        """What expressions see of it; made when first asked for, since few devices are."""
-        if self._facts is None:
-            self._facts = facts_of(self.device, driver=self.id.driver)
-        return self._facts
-
-    def attribute(self, name: str) -> AttributeValue | None:
-        """Look up `domain/id` as constraints do: bare names are of the driver's domain."""
-        attributes = self.device.attributes
-        found = attributes.get(name)
-        if found is None and name.startswith(self.id.driver):
-            domain, _, bare = name.partition("/")
-            if domain == self.id.driver:
-                return attributes.get(bare)
-        return found
-
-
-@dataclass(slots=True, eq=False)
-class PublishedSlice:
-    """A slice with its devices; compared by identity."""
-
-    slice: ResourceSlice
-    taint_rules: tuple[DeviceTaintRule, ...]
-    rules: Rules = DEFAULT_RULES
-    _devices: tuple[PublishedDevice, ...] | None = None
-
-    @property
-    def pool_id(self) -> PoolId:
-        return self.slice.pool_id
-
-    @property
-    def has_devices(self) -> bool:
-        """Tell whether its devices count: in a slice with shared counters none do."""
-        return not self.slice.shared_counters
-
-    @property
-    def is_ignored(self) -> bool:
-        """Tell whether nodes look past the slice, since a feature gate is off.
-
-        A pool with such a slice is judged by the others: it lacks one, unless the pool is
-        found whole elsewhere.
-        """
-        return self.names_groups_unasked or (
-            (self.slice.per_device_node_selection or bool(self.slice.shared_counters))
-            and Feature.PARTITIONABLE_DEVICES not in self.rules.features
-        )
-
-    @property
-    def names_groups_unasked(self) -> bool:
-        """Tell whether a device names compatibility groups that nobody would heed."""
-        return Feature.COMPATIBILITY_GROUPS not in self.rules.features and any(
-            consumed.compatibility_groups
-            for device in self.slice.devices
-            for consumed in device.consumes_counters
-        )
-
-    @property
-    def devices(self) -> tuple[PublishedDevice, ...]:
-        """Its devices in order; made when first asked for, since most nodes are like others."""
-        if self._devices is None:
-            self._devices = tuple(
-                _published(
-                    device, slice_=self.slice, taint_rules=self.taint_rules, rules=self.rules
-                )
-                for device in self.slice.devices
-            )
-        return self._devices
-
-    def is_relevant(self, node: Node) -> bool:
-        """Tell whether the node can use something of the slice.
-
-        Raises:
-            NodeSelectorError: a node selector is malformed.
-
-        """
-        if self.slice.per_device_node_selection:
-            return any(
-                reaches(device.reach or NodeReach(), node=node) for device in self.slice.devices
-            )
-        return reaches(self.slice.reach, node=node)
 
 
 class PoolStatus(StrEnum):
@@ -284,63 +180,6 @@ class NodePool:
             if each.has_devices
             for device in each.slice.devices
         )
-
-
-def publish(
-    slice_: ResourceSlice,
-    *,
-    taint_rules: Iterable[DeviceTaintRule],
-    rules: Rules = DEFAULT_RULES,
-) -> PublishedSlice:
-    """Take a slice with what is derived from it and its devices, each as it is asked for."""
-    return PublishedSlice(slice_, tuple(taint_rules), rules)
-
-
-def _published(
-    device: Device,
-    slice_: ResourceSlice,
-    *,
-    taint_rules: Sequence[DeviceTaintRule],
-    rules: Rules,
-) -> PublishedDevice:
-    device_id = DeviceId(slice_.driver, slice_.pool, device.name)
-    is_reach_own = slice_.per_device_node_selection
-    has_taints = Feature.DEVICE_TAINTS in rules.features
-    has_counters = Feature.PARTITIONABLE_DEVICES in rules.features
-    can_skip = Feature.OPTIONAL_NODE_OPERATIONS in rules.features
-    return PublishedDevice(
-        id=device_id,
-        device=device,
-        slice=slice_,
-        reach=(device.reach or NodeReach()) if is_reach_own else slice_.reach,
-        is_reach_own=is_reach_own,
-        taints=(*device.taints, *taints_from(taint_rules, device_id=device_id))
-        if has_taints
-        else (),
-        draws=draws_of(device) if has_counters else (),
-        is_shareable=device.allow_multiple_allocations
-        and Feature.CONSUMABLE_CAPACITY in rules.features,
-        is_hidden=bool(device.binding_conditions)
-        and Feature.BINDING_CONDITIONS not in rules.features,
-        is_barred=(bool(device.consumes_counters) and not has_counters)
-        or (bool(slice_.skip_node_operations) and not can_skip and not _is_unseen(rules)),
-        skip_node_operations=slice_.skip_node_operations if can_skip else (),
-    )
-
-
-def _is_unseen(rules: Rules) -> bool:
-    """Tell whether operations to skip are looked past, since their gate is off."""
-    return rules.quirks.operations_are_skipped_unseen and not rules.is_experimental
-
-
-def taints_on(
-    device: Device, *, slice_: ResourceSlice, rules: Sequence[DeviceTaintRule]
-) -> tuple[Taint, ...]:
-    """List a device's own taints, then those that rules add."""
-    if not rules:
-        return device.taints
-    device_id = DeviceId(slice_.driver, slice_.pool, device.name)
-    return (*device.taints, *taints_from(rules, device_id=device_id))
 
 
 def gather(
