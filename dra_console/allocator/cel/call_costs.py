@@ -15,6 +15,7 @@ from dra_console.allocator.cel.estimates import (
     TEXT_FACTOR,
     UNBOUNDED,
     UNKNOWN,
+    Path,
     Size,
     added,
     hinted,
@@ -46,7 +47,7 @@ class Operand:
     """The target or an argument of a call."""
 
     node: Node
-    path: tuple[str, ...]
+    path: Path
     type: CelType
     known_size: Size | None
 
@@ -80,7 +81,7 @@ def _of_elements(
         element = target.type.parameters[0]
         each = 1
         if element.kind in TEXTUAL:
-            size = hinted((*target.path, "@items")) or UNKNOWN
+            size = hinted(target.path.then("@items")) or UNKNOWN
             each = added(each, size.scaled(TEXT_FACTOR))
         return CallEstimate(times(target.size.greatest, each))
     if overload == "list_includes_dyn_dyn":
@@ -144,7 +145,7 @@ def _join(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallE
         return None
     size = Size(0, 0)
     if target.type.parameters:
-        size = target.size * (hinted((*target.path, "@items")) or UNKNOWN)
+        size = target.size * (hinted(target.path.then("@items")) or UNKNOWN)
     if arguments:
         least, greatest = target.size.least, target.size.greatest
         size += arguments[0].size * Size(max(least - 1, 0), max(greatest - 1, 0))

@@ -30,7 +30,7 @@ TRUTHS: Final = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
     **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
 }
-EXPONENT_FROM, EXPONENT_BELOW = 21, -4
+EXPONENT_FROM, EXPONENT_BELOW = 6, -4
 """Where a double is printed with an exponent."""
 
 

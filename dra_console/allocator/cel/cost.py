@@ -12,9 +12,11 @@ from dra_console.allocator.cel.estimates import (
     LIST_COST,
     MAP_COST,
     MESSAGE_COST,
+    NOWHERE,
     UNBOUNDED,
     UNKNOWN,
     EntrySize,
+    Path,
     Size,
     added,
     hinted,
@@ -41,8 +43,6 @@ SELECTABLE: Final = frozenset({Kind.MAP, Kind.MESSAGE, Kind.PARAMETER})
 ACCUMULATOR: Final = "@result"
 NOTHING: Final = Size(UNBOUNDED, 0)
 """Covers no size yet."""
-
-Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,17 @@ class _Estimator:
             self.paths[node.number] = local.path
             return 1
         is_of_device = parts[0] == "device"
-        self.paths[node.number] = parts if is_of_device else (node.name,)
+        path = Path.of(parts[0] if is_of_device else node.name)
+        for part in parts[1:] if is_of_device else ():
+            path = path.then(part)
+        self.paths[node.number] = path
         return len(parts) if is_of_device else 1
 
     def _select(self, node: Select) -> int:
         cost = self.cost(node.operand)
         if node.is_presence_test:
             return cost
-        self.paths[node.number] = (*self._path(node.operand), node.field)
+        self.paths[node.number] = self._path(node.operand).then(node.field)
         return added(cost, self.tree.type_of(node.operand).kind in SELECTABLE)
 
     def _call(self, node: Call) -> int:
@@ -125,7 +128,7 @@ class _Estimator:
                 entry = self._entry(node.arguments[0])
                 result = None if entry is None else entry.value
                 step = "@items" if overload == "index_list" else "@values"
-                self.paths[node.number] = (*self._path(node.arguments[0]), step)
+                self.paths[node.number] = self._path(node.arguments[0]).then(step)
             if result is None:
                 result = self._size(node)
         if result is not None:
@@ -220,7 +223,7 @@ class _Estimator:
         size = None
         if entry is not None:
             size = entry.key if wants_key else entry.value
-        return Local((*self._path(node), keys if wants_key else values), size)
+        return Local(self._path(node).then(keys if wants_key else values), size)
 
     def _bound(self, node: Node) -> Local:
         return Local(self._path(node), self._size(node), self._entry(node))
@@ -234,13 +237,13 @@ class _Estimator:
 
     def _operand(self, node: Node) -> Operand:
         path = self._path(node)
-        if path[:1] == (ACCUMULATOR,):
-            path = ()
+        if path.steps[:1] == (ACCUMULATOR,):
+            path = NOWHERE
         return Operand(node, path, self.tree.type_of(node), self._size(node))
 
     def _path(self, node: Node) -> Path:
         local = self._local(node)
-        return local.path if local is not None else self.paths.get(node.number, ())
+        return local.path if local is not None else self.paths.get(node.number, NOWHERE)
 
     def _copy(self, node: Node, source: Node) -> None:
         size = self._size(source)

@@ -4,7 +4,7 @@ Source: `SizeEstimate` and `CostEstimate` of cel-go's checker.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,6 +79,42 @@ class EntrySize:
 
 
 @dataclass(frozen=True, slots=True)
+class Path:
+    """Where a value comes from: fields, `@keys`, `@values`, `@items`, from a variable on.
+
+    A path shares its places with those that it was made from as long as there is room, and
+    room doubles when it is used up. Upstream's slices do so, and there the second variable of
+    a macro, one level down, overwrites the path of the first: a key is then taken to be as
+    large as a value. Its estimates are what decides about a selector, so they are kept.
+    """
+
+    places: tuple[list[str], ...] = ()
+    length: int = 0
+
+    @classmethod
+    def of(cls, name: str) -> "Path":
+        """Begin at a variable."""
+        return cls(([name],), 1)
+
+    def then(self, step: str) -> "Path":
+        """Go one step further."""
+        room = self.places[0] if self.places else []
+        if self.length < len(room):
+            room[self.length] = step
+            return Path((room,), self.length + 1)
+        longer = [*room, step, *[""] * (len(room) - 1)]
+        return Path((longer,), self.length + 1)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """List the steps, as they are by now."""
+        return tuple(self.places[0][: self.length]) if self.places else ()
+
+
+NOWHERE: Final = Path()
+
+
+@dataclass(frozen=True, slots=True)
 class Hint:
     """What is declared of a part of the device: its size, and what is in it."""
 
@@ -105,12 +141,13 @@ DEVICE: Final = Hint(
 """The API's limits, as k8s.io/dynamic-resource-allocation/cel declares them."""
 
 
-def hinted(path: Sequence[str]) -> Size | None:
-    """Look up the size of what a path leads to: fields, `@keys`, `@values`, `@items`."""
-    if not path or path[0] != "device":
+def hinted(path: Path) -> Size | None:
+    """Look up the size of what a path leads to."""
+    steps = path.steps
+    if steps[:1] != ("device",):
         return None
     hint: Hint | None = DEVICE
-    for step in path[1:]:
+    for step in steps[1:]:
         if hint is None:
             return None
         if step in {"@items", "@values"}:

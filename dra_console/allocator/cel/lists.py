@@ -41,6 +41,8 @@ def _order(left: Value, right: Value) -> int:
 
 def _is_sorted(values: Sequence[Value]) -> bool:
     listed = entries(values[0])
+    for each in listed:
+        _order(each, each)
     return all(_order(first, second) <= 0 for first, second in pairwise(listed))
 
 
@@ -51,6 +53,7 @@ def _extreme(name: str, sign: int) -> Function:
             raise EvaluationError(f"{name} called on empty list")
         best = listed[0]
         for each in listed:
+            _order(each, each)
             if _order(each, best) * sign > 0:
                 best = each
         return best

@@ -89,17 +89,24 @@ def parse_timestamp(text: str) -> Timestamp | None:
         offset_s = -offset_s if found["sign"] == "-" else offset_s
     seconds = _days(year, month, day) * DAY_S + hour * 3_600 + minute * 60 + second - offset_s
     nanos = seconds * NANO + int((found["part"] or "0")[:9].ljust(9, "0"))
-    return Timestamp(nanos) if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX else None
+    return Timestamp(nanos, offset_s) if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX else None
 
 
 def timestamp_text(value: Timestamp) -> str:
-    """Spell as RFC 3339 in UTC."""
-    seconds, part = divmod(value.nanos, NANO)
+    """Spell as RFC 3339."""
+    seconds, part = divmod(value.nanos + value.offset_s * NANO, NANO)
     days, rest = divmod(seconds, DAY_S)
     year, month, day = _date(days)
     tail = f".{part:09d}".rstrip("0") if part else ""
     clock = f"{rest // 3_600:02d}:{rest % 3_600 // 60:02d}:{rest % 60:02d}"
-    return f"{year:04d}-{month:02d}-{day:02d}T{clock}{tail}Z"
+    return f"{year:04d}-{month:02d}-{day:02d}T{clock}{tail}{_zone(value.offset_s)}"
+
+
+def _zone(offset_s: int) -> str:
+    if not offset_s:
+        return "Z"
+    hours, minutes = divmod(abs(offset_s) // 60, 60)
+    return f"{'-' if offset_s < 0 else '+'}{hours:02d}:{minutes:02d}"
 
 
 def _is_leap(year: int) -> bool:

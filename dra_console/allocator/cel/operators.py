@@ -58,7 +58,7 @@ def duration(nanos: int) -> Duration:
     return Duration(nanos)
 
 
-def timestamp(nanos: int) -> Timestamp:
+def timestamp(nanos: int, offset_s: int = 0) -> Timestamp:
     """Make a moment of the years 1 to 9999.
 
     Raises:
@@ -67,7 +67,7 @@ def timestamp(nanos: int) -> Timestamp:
     """
     if not TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         raise EvaluationError("timestamp overflow")
-    return Timestamp(nanos)
+    return Timestamp(nanos, offset_s)
 
 
 def add(left: Value, right: Value) -> Value:  # noqa: C901, PLR0911  one pair of types each
@@ -91,9 +91,9 @@ def add(left: Value, right: Value) -> Value:  # noqa: C901, PLR0911  one pair of
         case list(), list():
             return [*left, *right]
         case Timestamp(), Duration():
-            return timestamp(left.nanos + right.nanos)
+            return timestamp(left.nanos + right.nanos, left.offset_s)
         case Duration(), Timestamp():
-            return timestamp(left.nanos + right.nanos)
+            return timestamp(left.nanos + right.nanos, right.offset_s)
     raise no_such_overload()
 
 
@@ -111,7 +111,7 @@ def subtract(left: Value, right: Value) -> Value:
         case Timestamp(), Timestamp():
             return duration(left.nanos - right.nanos)
         case Timestamp(), Duration():
-            return timestamp(left.nanos - right.nanos)
+            return timestamp(left.nanos - right.nanos, left.offset_s)
     raise no_such_overload()
 
 

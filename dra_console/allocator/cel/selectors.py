@@ -117,7 +117,7 @@ def default_engine() -> SelectorEngine:
 
 
 def _compile(expression: str, dialect: Dialect) -> Program | CompileFault:
-    size_bytes = len(expression.encode())
+    size_bytes = len(expression.encode(errors="surrogatepass"))
     if size_bytes > EXPRESSION_LIMIT_BYTES:
         return CompileFault(f"must be at most {EXPRESSION_LIMIT_BYTES} bytes, got {size_bytes}")
     tree = check(expression, dialect)

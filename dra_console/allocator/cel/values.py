@@ -8,7 +8,7 @@ does not; numbers of all types are one key if they are equal, as in CEL.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -91,9 +91,10 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970 in UTC."""
+    """A moment, in nanoseconds since 1970 in UTC; spelled in the zone that it was written in."""
 
     nanos: int
+    offset_s: int = field(default=0, compare=False)
 
 
 class ComputedQuantity(Quantity):
