@@ -116,6 +116,9 @@ class AttributeKind(StrEnum):
     UNKNOWN = "unknown"
     """No value, or one of a type that this release does not know."""
 
+    # An enumeration hashes by a call into Python; whole fleets are told apart by these.
+    __hash__ = str.__hash__
+
 
 Scalar: TypeAlias = bool | int | str
 
@@ -227,8 +230,8 @@ class ResourceSlice:
 class DeviceTaintRule:
     """A taint for every device that agrees with the given names.
 
-    `selects_nothing` marks a rule without a selector, and a rule of an old alpha that
-    selected by class or expression: what is left of that one would be broader than meant.
+    `selects_nothing` marks a rule without a selector, and one that selects by more than these,
+    as an old alpha did by class or expression: what is left of it would be broader than meant.
     """
 
     name: str

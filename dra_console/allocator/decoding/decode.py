@@ -58,7 +58,7 @@ __all__ = [
     "decode_template",
 ]
 
-WITHDRAWN_RULE_FIELDS: Final = ("deviceClassName", "selectors")
+RULE_FIELDS: Final = frozenset({"driver", "pool", "device"})
 
 
 def decode_node(obj: JsonObject) -> Node:
@@ -129,14 +129,14 @@ def decode_taint_rule(obj: JsonObject) -> DeviceTaintRule:
     check_version(obj)
     spec = _spec(obj)
     selector = spec.child("deviceSelector") or Fields("spec.deviceSelector", {})
-    is_withdrawn = any(selector.has(name) for name in WITHDRAWN_RULE_FIELDS)
+    is_narrower = any(selector.has(name) for name in selector.raw if name not in RULE_FIELDS)
     return DeviceTaintRule(
         name=_metadata(obj).text("name"),
         taint=taint(spec.child("taint") or Fields("spec.taint", {})),
         driver=selector.optional_text("driver"),
         pool=selector.optional_text("pool"),
         device=selector.optional_text("device"),
-        selects_nothing=is_withdrawn or not spec.has("deviceSelector"),
+        selects_nothing=is_narrower or not spec.has("deviceSelector"),
     )
 
 

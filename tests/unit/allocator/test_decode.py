@@ -281,6 +281,16 @@ def test_rule_without_selector_selects_nothing() -> None:
     assert not decode_taint_rule(a_taint_rule()).selects_nothing
 
 
+@pytest.mark.parametrize("field", ["deviceClassName", "selectors", "ofTheFuture"])
+def test_rule_that_selects_by_more_is_not_taken_for_a_broader_one(field: str) -> None:
+    rule = a_taint_rule()
+    spec = rule["spec"]
+    assert isinstance(spec, dict)
+    spec["deviceSelector"] = {"driver": "x.io", field: ["y"]}
+
+    assert decode_taint_rule(rule).selects_nothing
+
+
 def test_class_and_node() -> None:
     assert decode_class(a_class("c", selectors=["true"])).selectors == ("true",)
     assert decode_node(a_node("n", zone="z")).labels["zone"] == "z"
