@@ -15,6 +15,9 @@ from dra_console.allocator.semver import Semver, SemverError
 
 VERSION_KINDS: Final = frozenset({AttributeKind.VERSION, AttributeKind.VERSIONS})
 
+DOUBTFUL_KINDS: Final = VERSION_KINDS | {AttributeKind.UNKNOWN}
+"""Kinds of attributes that can be wrong about a value that decoding let through."""
+
 VERSIONS_KEPT: Final = 4_096
 
 Value = TypeVar("Value")
@@ -68,14 +71,15 @@ def _by_domain(values: Mapping[str, Value], *, driver: str) -> Domains[Value]:
 def fault_of(device: Device) -> str | None:
     """Say what is wrong with a device's attributes; `None` if expressions can look at it."""
     for name, attribute in device.attributes.items():
+        if attribute.kind not in DOUBTFUL_KINDS:
+            continue
         if attribute.kind is AttributeKind.UNKNOWN:
             return f"attribute {name}: unsupported attribute value"
-        if attribute.kind in VERSION_KINDS:
-            versions = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
-            for version in versions:
-                fault = _version_fault(str(version))
-                if fault:
-                    return f"attribute {name}: parse semantic version: {fault}"
+        versions = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
+        for version in versions:
+            fault = _version_fault(str(version))
+            if fault:
+                return f"attribute {name}: parse semantic version: {fault}"
     return None
 
 
