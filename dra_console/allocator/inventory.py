@@ -116,9 +116,6 @@ class AttributeKind(StrEnum):
     UNKNOWN = "unknown"
     """No value, or one of a type that this release does not know."""
 
-    # An enumeration hashes by a call into Python; whole fleets are told apart by these.
-    __hash__ = str.__hash__
-
 
 Scalar: TypeAlias = bool | int | str
 
