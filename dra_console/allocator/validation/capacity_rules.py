@@ -105,10 +105,15 @@ def _check_range(
 
 
 def _are_thousandths(given: Mapping[str, Quantity], valid: Fields, errors: FieldErrors) -> bool:
-    finer = {field: amount for field, amount in given.items() if amount.nanos % MILLI}
-    for field, amount in finer.items():
-        errors.invalid(valid.path_of(field), str(amount), "must be a whole number of thousandths")
-    return not finer
+    outside = {
+        field: amount
+        for field, amount in given.items()
+        if amount.nanos % MILLI or abs(amount.nanos) > MAX_NANOS // 1000
+    }
+    for field, amount in outside.items():
+        detail = "must be a whole number of thousandths, in the range of an int64"
+        errors.invalid(valid.path_of(field), str(amount), detail)
+    return not outside
 
 
 def _check_step(
