@@ -2,8 +2,11 @@ package main
 
 import resourceapi "k8s.io/api/resource/v1"
 
-// setDefaults fills what the API server fills when a claim is created.
+// setDefaults fills what kubectl and the API server fill when a claim is created.
 func setDefaults(claim *resourceapi.ResourceClaim) {
+	if claim.Namespace == "" {
+		claim.Namespace = "default"
+	}
 	requests := claim.Spec.Devices.Requests
 	for i := range requests {
 		if exactly := requests[i].Exactly; exactly != nil {

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from dra_console.allocator.api_json import Json, JsonObject, object_of, objects_of
+from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
 from dra_console.allocator.validation.validate import (
     validate_claim,
     validate_class,
     validate_slice,
+    validate_taint_rule,
 )
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -31,6 +33,7 @@ VALIDATORS: Final = {
     "ResourceSlice": validate_slice,
     "DeviceClass": validate_class,
     "ResourceClaim": validate_claim,
+    "DeviceTaintRule": validate_taint_rule,
 }
 
 
@@ -44,12 +47,16 @@ def shrunk(scenario: JsonObject, still_differs: Callable[[JsonObject], bool]) ->
 
 
 def problems(scenario: JsonObject) -> list[str]:
-    """List what the API server would refuse."""
+    """List what the API server would refuse.
+
+    Where gates are named the objects may be older than the gates are off.
+    """
+    rules = Rules(features=frozenset(Feature)) if "features" in scenario else DEFAULT_RULES
     return [
         f"{each['kind']} {each['metadata']}: {error}"
         for each in objects_of(scenario["objects"])
         if (validate := VALIDATORS.get(str(each["kind"]))) is not None
-        for error in validate(each)
+        for error in validate(each, rules=rules)
     ]
 
 

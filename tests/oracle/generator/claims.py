@@ -49,9 +49,8 @@ def classes(chance: Chance, mood: Mood) -> list[JsonObject]:
 
 def claims(chance: Chance, mood: Mood) -> list[JsonObject]:
     """Draw the claims of one pod."""
-    return [
-        claim(chance, mood, f"c{number}") for number in range(chance.pick((1, 1, 1, 1, 2, 2, 3)))
-    ]
+    count = chance.pick((1, 1, 1, 1, 1, 2, 2, 2, 3, 5))
+    return [claim(chance, mood, f"c{number}") for number in range(count)]
 
 
 def claim(chance: Chance, mood: Mood, name: str) -> JsonObject:
@@ -91,7 +90,8 @@ def _object(kind: str, metadata: JsonObject, spec: JsonObject) -> JsonObject:
 def _request(chance: Chance, mood: Mood, name: str) -> JsonObject:
     if mood.has(Ingredient.ALTERNATIVES) and chance.maybe(0.6):
         subrequests: list[Json] = [
-            _ask(chance, mood) | {"name": f"s{number}"} for number in range(chance.between(1, 3))
+            _ask(chance, mood) | {"name": f"s{number}"}
+            for number in range(chance.pick((1, 2, 2, 2, 3, 3, 3, 3, 8)))
         ]
         return {"name": name, "firstAvailable": subrequests}
     exactly = _ask(chance, mood)
@@ -113,7 +113,7 @@ def _ask(chance: Chance, mood: Mood) -> JsonObject:
     if (mood.has(Ingredient.TAINTS) or mood.has(Ingredient.RULES)) and chance.maybe(0.6):
         ask["tolerations"] = [_toleration(chance) for _ in range(chance.pick((1, 1, 2)))]
     if mood.has(Ingredient.SHARES) and chance.maybe(0.6):
-        ask["capacity"] = capacity_request(chance, chance.some(("mem", "cores"), least=1, most=1))
+        ask["capacity"] = capacity_request(chance, chance.some(("mem", "cores"), most=1))
     return ask
 
 

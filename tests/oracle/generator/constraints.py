@@ -33,7 +33,7 @@ EXPRESSIONS: Final = (
     'device.attributes[device.driver].?driverVersion.orValue(semver("0.1.0"))',
     "device.attributes[device.driver].?fast.orValue(false)",
     'device.driver == "a.io"',
-    'device.driver + "/" + device.attributes["std.io"].?board.orValue("")',
+    'device.driver + (device.allowMultipleAllocations ? "/shared" : "/alone")',
     '["x", "y"].map(m, device.attributes["a.io"].?model.orValue(m))',
     'device.driver == "a.io" ? ["x", "y"] : ["y", "z"]',
     "cel.bind(d, device.attributes[device.driver], [d.?index.orValue(1), d.?numa.orValue(0)])",

@@ -11,7 +11,7 @@ from typing import Final
 from dra_console.allocator.api_json import Json, JsonObject
 from tests.oracle.generator.amounts import capacity
 from tests.oracle.generator.chance import Chance
-from tests.oracle.generator.mood import Ingredient, Mood
+from tests.oracle.generator.mood import DRIVERS, Ingredient, Mood
 from tests.oracle.generator.nodes import device_reach
 
 EFFECTS: Final = ("NoSchedule", "NoExecute", "None")
@@ -40,7 +40,10 @@ def device(chance: Chance, mood: Mood, home: Home, name: str) -> JsonObject:
         drawn["allowMultipleAllocations"] = False
     if kinds := chance.some(("mem", "cores"), least=0 if mood.has(Ingredient.MISSING) else 1):
         drawn["capacity"] = {
-            kind: capacity(chance, kind, is_shareable=is_shareable) for kind in kinds
+            f"{home.driver}/{kind}" if chance.maybe(0.05) else kind: capacity(
+                chance, kind, is_shareable=is_shareable
+            )
+            for kind in kinds
         }
     if home.counter_sets and chance.maybe(0.8):
         drawn["consumesCounters"] = _consumption(chance, mood, home.counter_sets)
@@ -70,6 +73,9 @@ def _attributes(chance: Chance, mood: Mood, driver: str) -> JsonObject:
         chance.pick(("numa", "numa", f"{driver}/numa")): {"int": chance.between(0, 1)},
         "std.io/board": _board(chance, driver),
     }
+    if chance.maybe(0.05):
+        other = DRIVERS[driver == DRIVERS[0]]
+        attributes[f"{other}/index"] = {"int": chance.between(0, 4)}
     # Selectors never read this one: of two names for it CEL sees either, by chance.
     for name in chance.pick((("slot",), (f"{driver}/slot",), ("slot", f"{driver}/slot"))):
         attributes[name] = {"int": chance.between(0, 1)}

@@ -71,7 +71,9 @@ def _share(chance: Chance, published: Published) -> JsonObject:
     consumed: JsonObject = {}
     capacities = published.device.get("capacity")
     for name in capacities if isinstance(capacities, dict) else ():
-        unit = ONE_EIGHTH_GIB_MILLI if name == "mem" else 125
+        if chance.maybe(0.05):
+            continue
+        unit = ONE_EIGHTH_GIB_MILLI if name.endswith("mem") else 125
         consumed[name] = quantity(chance, unit * chance.pick((0, 2, 4, 8, 8, 16)))
     share = _result(published) | {"shareID": str(UUID(int=chance.getrandbits(128), version=4))}
     return share | ({"consumedCapacity": consumed} if consumed else {})

@@ -83,6 +83,7 @@ PROBABILITY: Final[Mapping[Ingredient, float]] = {
 
 ALPHA_PROBABILITY: Final = 0.5
 LEFT_OFF_PROBABILITY: Final = 0.08
+FEW_GATES_PROBABILITY: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ def alpha_mood(chance: Chance) -> Mood:
     alphas = [each for each in GATE_OF if chance.maybe(ALPHA_PROBABILITY)]
     gates = [gate for gate in DEFAULT_GATES if not chance.maybe(LEFT_OFF_PROBABILITY)]
     gates += [GATE_OF[each] for each in alphas if not chance.maybe(LEFT_OFF_PROBABILITY)]
+    if chance.maybe(FEW_GATES_PROBABILITY):
+        gates = chance.some(gates)
     return Mood(_drawn(chance).union(alphas), tuple(gates))
 
 

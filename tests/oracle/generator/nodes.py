@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from dra_console.allocator.api_json import Json, JsonObject
+from dra_console.allocator.api_json import Json, JsonObject, objects_of
 from tests.oracle.generator.chance import Chance
 from tests.oracle.generator.mood import Ingredient, Mood
 
@@ -12,7 +12,8 @@ ZONES: Final = ("z0", "z1")
 
 def node(chance: Chance, mood: Mood, name: str) -> JsonObject:
     """Draw a node; labels are missing now and then."""
-    labels: JsonObject = {"site": "s", "rank": str(chance.between(0, 3))}
+    rank = "first" if chance.maybe(0.05) else str(chance.between(0, 3))
+    labels: JsonObject = {"site": "s", "rank": rank}
     if chance.maybe(0.9):
         labels["zone"] = chance.pick(ZONES)
     drawn: JsonObject = {
@@ -40,7 +41,14 @@ def device_reach(chance: Chance, node_names: Sequence[str]) -> JsonObject:
     """Draw the node selection of one device."""
     if chance.maybe(0.5):
         return {"nodeName": chance.pick(node_names)}
-    return slice_reach(chance, node_names)
+    reach = slice_reach(chance, node_names)
+    if "nodeSelector" in reach and chance.maybe(0.05):
+        # Only the selector of a slice must have one term; with two, no result can be written.
+        terms = [node_selector(chance, node_names)["nodeSelectorTerms"] for _ in range(2)]
+        reach["nodeSelector"] = {
+            "nodeSelectorTerms": [*objects_of(terms[0]), *objects_of(terms[1])]
+        }
+    return reach
 
 
 def node_selector(chance: Chance, node_names: Sequence[str]) -> JsonObject:

@@ -91,6 +91,8 @@ def _reach(chance: Chance, mood: Mood, node_names: Sequence[str]) -> JsonObject 
         return {"perDeviceNodeSelection": True}
     if chance.maybe(0.15):
         return None
+    if chance.maybe(0.03):
+        return {"nodeName": "elsewhere"}
     return {"nodeName": chance.pick(node_names)} if chance.maybe(0.5) else {"allNodes": True}
 
 
