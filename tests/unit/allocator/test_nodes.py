@@ -6,7 +6,7 @@ from dra_console.allocator.decoding.decode import decode_node_selector
 from dra_console.allocator.model import Json, JsonObject, Node
 from dra_console.allocator.world.nodes import NodeSelectorError, selects
 
-NODE = Node("gpu-01", {"zone": "a", "gpus": "8"})
+NODE = Node("gpu-01", {"zone": "a", "gpus": "8", "odd": "1_0"})
 
 
 def requirement(key: str, operator: str, *values: str) -> Json:
@@ -33,6 +33,7 @@ def selector(*terms: JsonObject) -> JsonObject:
         (requirement("gpus", "Lt", "9"), True),
         (requirement("zone", "Lt", "9"), False),
         (requirement("rack", "Gt", "1"), False),
+        (requirement("odd", "Gt", "1"), False),
     ],
 )
 def test_operators(expression: Json, matches: bool) -> None:
@@ -74,8 +75,39 @@ def test_empty_term_matches_nothing() -> None:
     [
         {"matchExpressions": [requirement("zone", "Near", "a")]},
         {"matchFields": [requirement("metadata.namespace", "In", "a")]},
+        {"matchFields": [requirement("metadata.name", "Exists")]},
+        {"matchFields": [requirement("metadata.name", "In", "a", "b")]},
+        {"matchExpressions": [requirement("zone", "In")]},
+        {"matchExpressions": [requirement("zone", "Exists", "a")]},
+        {"matchExpressions": [requirement("gpus", "Gt", "many")]},
+        {"matchExpressions": [requirement("gpus", "Gt", "1", "2")]},
+        {"matchExpressions": [requirement("gpus", "Gt", "9223372036854775808")]},
     ],
 )
 def test_selector_that_the_server_would_not_store_is_refused(term: JsonObject) -> None:
     with pytest.raises(NodeSelectorError, match="expected"):
         selects(decode_node_selector(selector(term)), node=NODE)
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        (requirement("zone/a/b", "In", "a"), "subdomain must consist of"),
+        (requirement("zone", "In", "-a"), "must be empty or consist of"),
+    ],
+)
+def test_names_and_values_are_those_of_labels(expression: Json, problem: str) -> None:
+    with pytest.raises(NodeSelectorError, match=problem):
+        selects(decode_node_selector(selector({"matchExpressions": [expression]})), node=NODE)
+
+
+def test_malformed_term_is_refused_though_another_one_matches() -> None:
+    decoded = decode_node_selector(
+        selector(
+            {"matchExpressions": [requirement("zone", "In", "a")]},
+            {"matchExpressions": [requirement("zone", "Near", "a")]},
+        )
+    )
+
+    with pytest.raises(NodeSelectorError, match="expected one of In"):
+        selects(decoded, node=NODE)

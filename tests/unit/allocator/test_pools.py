@@ -239,6 +239,46 @@ def test_malformed_node_selector_is_broken_input() -> None:
     )
 
 
+def test_slices_beyond_the_announced_number_are_unknown_where_the_others_are_whole() -> None:
+    # On n the slice with the counters is not needed to make the pool whole, so it is not seen.
+    world = [
+        pool("p", dev("x", uses={"c": {"mem": "1"}}), part="1/1"),
+        pool(
+            "p",
+            part="2/1",
+            node="m",
+            sharedCounters=[{"name": "c", "counters": {"mem": {"value": "8"}}}],
+        ),
+    ]
+
+    assert answer([claim(r())], world) == "LOCAL"
+
+
+def test_devices_beside_shared_counters_do_not_count() -> None:
+    both = pool(
+        "p",
+        "x",
+        sharedCounters=[{"name": "c", "counters": {"mem": {"value": "8"}}}],
+    )
+
+    assert answer([claim(r())], [both]) == "NONE"
+
+
+def test_device_with_alternatives_of_nodes_cannot_be_written_into_a_result() -> None:
+    either: JsonObject = {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}
+            for zone in ("z1", "z2")
+        ]
+    }
+    world = [per_device(dev("x", nodeSelector=either), dev("y", nodeName="n"))]
+
+    assert answer([claim(r())], world) == (
+        "FATAL: node selector of a ResourceSlice: expected one term for the nodes of a device, got 2"
+    )
+    assert answer([claim(r(count=2))], world).startswith("FATAL")
+
+
 def test_claim_of_a_slice_reads_back() -> None:
     found = outcome([claim(r())], [pool("p", "x")])
     assert isinstance(found, Allocated)
