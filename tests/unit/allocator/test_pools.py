@@ -274,7 +274,8 @@ def test_device_with_alternatives_of_nodes_cannot_be_written_into_a_result() -> 
     world = [per_device(dev("x", nodeSelector=either), dev("y", nodeName="n"))]
 
     assert answer([claim(r())], world) == (
-        "FATAL: node selector of a ResourceSlice: expected one term for the nodes of a device, got 2"
+        "FATAL: node selector of a ResourceSlice: "
+        "expected one term for the nodes of a device, got 2"
     )
     assert answer([claim(r(count=2))], world).startswith("FATAL")
 
