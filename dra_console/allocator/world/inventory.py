@@ -1,8 +1,7 @@
 """All slices of the cluster, found by node and by pool.
 
 Most nodes are like others and most questions are answered on the first few of them, so
-nothing is made of a slice before somebody looks at its node or its pool: to start is one
-walk over the slices.
+nothing is made of a slice before somebody looks at its node or its pool.
 """
 
 from collections import defaultdict
@@ -14,6 +13,8 @@ from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, gather, publish
 
 Group = TypeVar("Group")
+LOOKS_THROUGH: Final = 8
+"""How often all slices are looked through for some of them before they are grouped."""
 
 
 class Inventory:
@@ -25,12 +26,13 @@ class Inventory:
 
     __slots__ = (
         "__weakref__",
+        "_looks",
         "_of_node",
         "_of_pool",
         "_on_node",
         "_pools",
         "_published",
-        "_slices_of_pool",
+        "_slices",
         "rules",
         "taint_rules",
     )
@@ -44,18 +46,17 @@ class Inventory:
     ) -> None:
         self.rules: Final = rules
         self.taint_rules: Final = tuple(taint_rules)
+        self._slices: list[ResourceSlice] | None = [*slices]
+        """All of them, until they are grouped."""
+        self._looks = 0
         self._of_node: Final[defaultdict[str | None, list[ResourceSlice]]] = defaultdict(list)
         """By `nodeName`; those that several nodes may use have none."""
-        self._slices_of_pool: Final[defaultdict[str, list[ResourceSlice]]] = defaultdict(list)
-        """By the pool's name alone, which is all that one walk can afford."""
+        self._of_pool: Final[defaultdict[str, list[ResourceSlice]]] = defaultdict(list)
+        """By the pool's name alone, since drivers seldom share one."""
         self._published: Final[dict[int, PublishedSlice]] = {}
         """By identity of the slice."""
         self._pools: Final[dict[PoolId, Pool]] = {}
         self._on_node: Final[dict[Node, tuple[NodePool, ...]]] = {}
-        of_node, of_pool = self._of_node, self._slices_of_pool
-        for each in slices:
-            of_node[each.reach.node_name].append(each)
-            of_pool[each.pool].append(each)
 
     def pools_on(self, node: Node) -> tuple[NodePool, ...]:
         """List the pools that the node sees, in first-fit order.
@@ -66,13 +67,10 @@ class Inventory:
         """
         known = self._on_node.get(node)
         if known is None:
-            nearby = [self.published(each) for each in self._of_node.get(node.name, ())]
-            nearby += [
-                published
-                for published in map(self.published, self._of_node.get(None, ()))
-                if published.is_relevant(node)
-            ]
-            known = self._on_node[node] = gather(nearby, pool_of=self.pool)
+            nearby = map(self.published, self._nearby(node.name))
+            known = self._on_node[node] = gather(
+                (each for each in nearby if each.is_relevant(node)), pool_of=self.pool
+            )
         return known
 
     def published(self, slice_: ResourceSlice) -> PublishedSlice:
@@ -91,7 +89,7 @@ class Inventory:
             known = self._pools[pool_id] = Pool(
                 tuple(
                     self.published(each)
-                    for each in self._slices_of_pool.get(pool_id.pool, ())
+                    for each in self._named(pool_id.pool)
                     if each.driver == pool_id.driver
                 )
             )
@@ -104,28 +102,61 @@ class Inventory:
 
     def pools(self) -> Iterator[Pool]:
         """Walk all pools, in the order of their first slices."""
-        ids = (each.pool_id for slices in self._slices_of_pool.values() for each in slices)
+        ids = (each.pool_id for each in self.slices())
         return (self.pool(pool_id) for pool_id in dict.fromkeys(ids))
 
     def slices(self) -> Iterator[ResourceSlice]:
         """Walk all slices."""
-        return (each for slices in self._slices_of_pool.values() for each in slices)
+        self._group()
+        return (each for slices in self._of_pool.values() for each in slices)
 
     def put(self, slice_: ResourceSlice) -> None:
         """Add a slice; one that it replaces has to be removed before."""
+        self._group()
         self._of_node[slice_.reach.node_name].append(slice_)
-        self._slices_of_pool[slice_.pool].append(slice_)
+        self._of_pool[slice_.pool].append(slice_)
         self._forget(slice_)
 
     def remove(self, slice_: ResourceSlice) -> None:
         """Take a slice away; it has to be the very object that was put."""
+        self._group()
         _take_out(slice_, self._of_node, slice_.reach.node_name)
-        _take_out(slice_, self._slices_of_pool, slice_.pool)
+        _take_out(slice_, self._of_pool, slice_.pool)
         self._published.pop(id(slice_), None)
         self._forget(slice_)
 
     def _forget(self, slice_: ResourceSlice) -> None:
         self._pools.pop(slice_.pool_id, None)
+
+    def _nearby(self, node_name: str) -> list[ResourceSlice]:
+        """List the slices of a node, then those of several nodes."""
+        if self._may_look_through() and self._slices is not None:
+            found = [
+                each
+                for each in self._slices
+                if (reached := each.reach.node_name) == node_name or reached is None
+            ]
+            return sorted(found, key=lambda each: each.reach.node_name is None)
+        return [*self._of_node.get(node_name, ()), *self._of_node.get(None, ())]
+
+    def _named(self, pool_name: str) -> Sequence[ResourceSlice]:
+        """List the slices of all pools with this name."""
+        if self._may_look_through() and self._slices is not None:
+            return [each for each in self._slices if each.pool == pool_name]
+        return self._of_pool.get(pool_name, ())
+
+    def _may_look_through(self) -> bool:
+        """Tell whether to look through all slices once more, or group them now."""
+        self._looks += 1
+        if self._looks > LOOKS_THROUGH:
+            self._group()
+        return self._slices is not None
+
+    def _group(self) -> None:
+        for each in self._slices or ():
+            self._of_node[each.reach.node_name].append(each)
+            self._of_pool[each.pool].append(each)
+        self._slices = None
 
     def forget_node(self, node: Node) -> None:
         """Look again when the node is asked for next, since a pool that it sees has changed."""
