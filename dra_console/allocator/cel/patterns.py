@@ -5,7 +5,7 @@ Python's `re` would do for most, but backtracks: a selector could stop a worker 
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from threading import Lock
 from typing import Final
@@ -29,6 +29,7 @@ LOCK: Final = Lock()
 """The engine is not safe for use by several threads."""
 
 
+@cache
 def _program(expression: str) -> cel.Expression:
     environment = cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(CONFIG),
@@ -37,8 +38,8 @@ def _program(expression: str) -> cel.Expression:
     return environment.compile(expression)
 
 
-MATCHES: Final = _program("subject.matches(pattern)")
-FIRST: Final = _program("regex.extract(subject, pattern).orValue('')")
+MATCHES: Final = "subject.matches(pattern)"
+FIRST: Final = "regex.extract(subject, pattern).orValue('')"
 
 
 def without_groups(pattern: str) -> str:
@@ -47,10 +48,10 @@ def without_groups(pattern: str) -> str:
 
 
 @lru_cache(maxsize=ANSWERS_KEPT)
-def _asked(program: cel.Expression, subject: str, pattern: str) -> object:
+def _asked(question: str, subject: str, pattern: str) -> object:
     try:
         with LOCK:
-            answer = program.eval(data={"subject": subject, "pattern": pattern})
+            answer = _program(question).eval(data={"subject": subject, "pattern": pattern})
             kind, value = answer.type().name(), answer.plain_value()
     except RuntimeError as error:
         raise EvaluationError(str(error)) from error
