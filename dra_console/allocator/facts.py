@@ -18,6 +18,11 @@ VERSION_KINDS: Final = frozenset({AttributeKind.VERSION, AttributeKind.VERSIONS}
 DOUBTFUL_KINDS: Final = VERSION_KINDS | {AttributeKind.UNKNOWN}
 """Kinds of attributes that can be wrong about a value that decoding let through."""
 
+_STRING: Final = AttributeKind.STRING
+_INT: Final = AttributeKind.INT
+_BOOL: Final = AttributeKind.BOOL
+"""Told apart by identity, since every attribute of a fleet is looked at."""
+
 VERSIONS_KEPT: Final = 4_096
 
 Value = TypeVar("Value")
@@ -71,9 +76,10 @@ def _by_domain(values: Mapping[str, Value], *, driver: str) -> Domains[Value]:
 def fault_of(device: Device) -> str | None:
     """Say what is wrong with a device's attributes; `None` if expressions can look at it."""
     for name, attribute in device.attributes.items():
-        if attribute.kind not in DOUBTFUL_KINDS:
+        kind = attribute.kind
+        if kind is _STRING or kind is _INT or kind is _BOOL or kind not in DOUBTFUL_KINDS:
             continue
-        if attribute.kind is AttributeKind.UNKNOWN:
+        if kind is AttributeKind.UNKNOWN:
             return f"attribute {name}: unsupported attribute value"
         versions = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
         for version in versions:

@@ -5,21 +5,26 @@ space; a fleet starts as one of them and drifts, object by object, towards other
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_console.allocator.command.scenario import Scenario
+from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.inventory import DeviceTaintRule, Node, ResourceSlice
-from dra_console.allocator.model import DeviceClass, ResourceClaim
+from dra_console.allocator.model import DeviceClass, JsonObject, ResourceClaim
 from dra_console.allocator.outcomes import Allocated
+from dra_console.allocator.rules import Quirks, Rules
 from dra_console.allocator.search.first_fit import first_fit
 from dra_console.allocator.search.fleet import Fleet
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
 from dra_console.allocator.world.index import index_of
 from tests.oracle.generator.scenario import scenario
+from tests.unit.allocator import alike_worlds
 from tests.unit.allocator.plain_first_fit import comparable, plain_first_fit
+from tests.unit.allocator.worlds import snapshot
 
 Named = Node | ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule
 
@@ -70,10 +75,9 @@ def objects_in(one: Scenario) -> list[Named]:
     return [*world.nodes, *world.slices, *world.classes, *world.claims, *world.taint_rules]
 
 
-def check(fleet: Fleet, asked: Scenario, *, step_budget: int) -> None:
+def check(fleet: Fleet, claims: Sequence[ResourceClaim], *, rules: Rules, step_budget: int) -> None:
     world = fleet.snapshot()
-    index = index_of(world, rules=asked.rules)
-    claims = asked.claims
+    index = index_of(world, rules=rules)
 
     plain = plain_first_fit(index, claims, nodes=world.nodes, step_budget=step_budget)
     kept = fleet.first_fit(claims, step_budget=step_budget)
@@ -130,4 +134,32 @@ def test_a_fleet_that_changed_answers_as_one_that_starts_with_the_same_objects(
             put(fleet, objects[choice % len(objects)])
         else:
             remove(fleet, objects[choice % len(objects)])
-        check(fleet, question, step_budget=step_budget)
+        check(fleet, question.claims, rules=start.rules, step_budget=step_budget)
+
+
+@SLOW
+@given(
+    world=alike_worlds.worlds(),
+    asked=st.lists(alike_worlds.claims(), min_size=1, max_size=3),
+    held=st.lists(alike_worlds.holders(), max_size=12),
+    step_budget=BUDGETS,
+    rules=st.sampled_from([Rules(), Rules(), Rules(quirks=Quirks.none())]),
+)
+def test_what_is_known_of_a_node_is_told_only_of_nodes_that_are_alike(
+    world: list[JsonObject],
+    asked: list[JsonObject],
+    held: list[JsonObject],
+    step_budget: int,
+    rules: Rules,
+) -> None:
+    fleet = Fleet(snapshot(*world), rules=rules)
+    questions = [decode_claim(each) for each in asked]
+
+    for holder in [None, *map(decode_claim, held)]:
+        if holder is not None and holder.key in {each.key for each in fleet.snapshot().claims}:
+            fleet.remove_claim(holder.key)
+        elif holder is not None:
+            fleet.put_claim(holder)
+        for question in questions:
+            check(fleet, [question], rules=rules, step_budget=step_budget)
+    check(fleet, questions, rules=rules, step_budget=step_budget)
