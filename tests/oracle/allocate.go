@@ -11,9 +11,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// searchBudget is how long one node may be searched. The scheduler allows ten seconds; a
+// searchBudget is how long one node may be searched. The scheduler allows ten seconds, and a
 // scenario that is not hard needs less than a millisecond.
-const searchBudget = time.Second
+const searchBudget = 300 * time.Millisecond
 
 // expressionCacheSize is a few times what the scheduler keeps.
 const expressionCacheSize = 1000
