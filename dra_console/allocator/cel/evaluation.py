@@ -40,6 +40,9 @@ from dra_console.allocator.semver import Semver
 
 ACCUMULATOR: Final = "@result"
 """What macros call their accumulator; `cel.bind` uses the name that the user gave."""
+READ_ONCE: Final = frozenset({"quantity", "semver", "ip", "cidr", "url", "duration", "timestamp"})
+"""Functions that read a text; of a constant they make another one, which does not change."""
+UNLIMITED: Final = 1 << 63
 GLOBAL: Final = "@device"
 """The device by a name that no macro's variable can hide."""
 
@@ -119,7 +122,24 @@ def _call(node: Call) -> Step:
     if node.function == "@in" and _is_constant(node.arguments[1]):
         return _member(*node.arguments)
     function = _added if node.function == "_+_" else FUNCTIONS[node.function]
-    return _plain(node.function, function, tuple(map(compiled, node.operands)))
+    call = _plain(node.function, function, tuple(map(compiled, node.operands)))
+    is_literal = all(isinstance(each, Literal) for each in node.operands)
+    return _once(call) if is_literal and node.function in READ_ONCE else call
+
+
+def _once(call: Step) -> Step:
+    """Make a step that has the same result every time take it once; it is charged every time."""
+    meter = Meter(UNLIMITED)
+    try:
+        result = call(Frame({}, meter))
+    except EvaluationError:
+        return call
+
+    def known(frame: Frame) -> Value:
+        frame.meter.charge(meter.cost)
+        return result
+
+    return known
 
 
 def _plain(name: str, function: Function, steps: tuple[Step, ...]) -> Step:

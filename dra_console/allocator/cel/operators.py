@@ -225,8 +225,10 @@ def _missing(container: Value, key: Value) -> EvaluationError:
     return EvaluationError(f"no such key: {spelled}")
 
 
-def item_or_none(container: Value, key: Value) -> tuple[Value] | Optional:
+def item_or_none(container: Value, key: Value) -> tuple[Value] | Optional:  # noqa: PLR0911  one type each
     """Look up; the value in a tuple, or `NONE`."""
+    if type(container) is dict and type(key) is str:  # the usual case first
+        return (container[key],) if key in container else NONE
     if isinstance(container, Domains):
         try:
             return (container.get(as_key(key), {}),)

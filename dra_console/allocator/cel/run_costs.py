@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dra_console.allocator.cel.values import Optional, Value
+from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.semver import Semver
 
 LIST, MAP = 10, 30
 """Creating a list, a map."""
@@ -16,11 +18,15 @@ TEXT_FACTOR: Final = 0.1
 """For walking along a text, by character."""
 REGEX_FACTOR: Final = 0.25
 
+SIZELESS: Final = frozenset({bool, int, float, Quantity, Semver})
+
 Cost: TypeAlias = Callable[[Sequence[Value], Value], int]
 
 
 def size_of(value: Value) -> int:
     """Count what CEL's `size` counts; anything without a size is 1."""
+    if type(value) in SIZELESS:
+        return 1
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     if isinstance(value, Optional) and value.is_present:
