@@ -84,6 +84,7 @@ class TogetherSerializer(serializers.Serializer[Any]):
     node = serializers.CharField(help_text="The node that came closest.")
     reason = serializers.CharField()
     evidence = serializers.CharField()
+    limit = serializers.CharField(help_text="The evidence in a few words.")
 
 
 class SuggestionSerializer(serializers.Serializer[Any]):

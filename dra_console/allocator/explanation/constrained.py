@@ -25,8 +25,9 @@ class Group:
     values: Counter[str]
     free: int
     wanted: int
-    is_shared: bool
-    """Whether a device could serve several of the requests."""
+    is_certain: bool
+    """Whether the values are all that counts: no device can serve several of the requests, and
+    none is computed by a request (DRADerivedAttributes)."""
 
     @property
     def is_match(self) -> bool:
@@ -43,19 +44,32 @@ class Group:
     @property
     def is_too_small(self) -> bool:
         """Whether no search is needed to know that the constraint cannot be met."""
-        return self.is_match and not self.is_shared and self.largest < self.wanted
+        return self.is_match and self.is_certain and self.largest < self.wanted
 
     @property
     def words(self) -> str:
-        """What is there, as in `the largest group with the same numa is 2 (0: 2, 1: 1)`."""
+        """What is there, as in `the largest group with the same numa is 2`."""
         if self.is_match:
-            start = f"the largest group with the same {self.attribute} is {self.largest}"
-        else:
-            start = f"they have {len(self.values)} different values of {self.attribute}"
+            return f"the largest group with the same {self.attribute} is {self.largest}"
+        return f"they have {len(self.values)} different values of {self.attribute}"
+
+    @property
+    def listed(self) -> str:
+        """The values that are there, as in `2 with 0, 1 with 1`."""
         common = self.values.most_common(VALUES_SHOWN)
-        listed = ", ".join(f"{value}: {count}" for value, count in common)
         more = len(self.values) - len(common)
-        return f"{start} ({listed}{f' and {more} more values' if more else ''})"
+        words = [f"{count} with {value}" for value, count in common]
+        if more:
+            words.append(f"{more} more {'value' if more == 1 else 'values'}")
+        return ", ".join(words) or "no values"
+
+    @property
+    def limit(self) -> str:
+        """What is there in a few words, as in `at most 2 with one numa, 4 wanted`."""
+        _, _, name = self.attribute.rpartition("/")
+        if self.is_match:
+            return f"at most {self.largest} with one {name}, {self.wanted} wanted"
+        return f"{len(self.values)} different {name}, {self.wanted} wanted"
 
     @property
     def wish(self) -> str:
@@ -89,8 +103,13 @@ def group_of(
         values=Counter(value for published in free for value in _values(state, published)),
         free=len(free),
         wanted=sum(_least(request, state) for request in own),
-        is_shared=any(published.is_shareable for published in free),
+        is_certain=not any(published.is_shareable for published in free)
+        and not any(state.attribute in _derived(standing) for standing in covered),
     )
+
+
+def _derived(standing: Standing) -> frozenset[str]:
+    return frozenset(each.name for each in standing.want.wish.derived_attributes)
 
 
 def _least(request: Sequence[Standing], state: ConstraintState) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import ResourceClaim
-from dra_console.allocator.outcomes import Allocated
+from dra_console.allocator.outcomes import Allocated, Outcome
 from dra_console.allocator.search.first_fit import first_fit
 from dra_console.allocator.search.search import search_node
 from dra_console.allocator.world.index import Index
@@ -47,16 +47,13 @@ class Effort:
                 return found.node
         return None
 
-    def fitting_one(
-        self, index: Index, claims: Sequence[ResourceClaim], *, nodes: Sequence[Node]
-    ) -> Node | None:
-        """Do the same in an index that is asked this one time, so that nothing is kept of it."""
-        for node in nodes:
-            if self.is_spent:
-                return None
-            budget = min(STEPS_A_NODE, self.steps_left)
-            outcome = search_node(index, claims, node=node, step_budget=budget)
-            self.steps_left -= max(outcome.steps, 1)
-            if isinstance(outcome, Allocated):
-                return node
-        return None
+    def search(
+        self, index: Index, claims: Sequence[ResourceClaim], *, node: Node
+    ) -> Outcome | None:
+        """Search one node in an index that is asked this one time; nothing is kept of it."""
+        if self.is_spent:
+            return None
+        budget = min(STEPS_A_NODE, self.steps_left)
+        outcome = search_node(index, claims, node=node, step_budget=budget)
+        self.steps_left -= max(outcome.steps, 1)
+        return outcome

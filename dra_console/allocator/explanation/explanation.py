@@ -93,13 +93,14 @@ class Together:
     """The last step of the funnel: what is free does not fit together on any node.
 
     `free` counts the devices that pass every step before. `reason` is the one of the node
-    that came closest, `evidence` says what is missing there.
+    that came closest, `evidence` says what is missing there, `limit` in a few words.
     """
 
     free: int
     node: str
     reason: str
     evidence: str
+    limit: str
 
     def to_json(self) -> JsonObject:
         return {
@@ -108,6 +109,7 @@ class Together:
             "node": self.node,
             "reason": self.reason,
             "evidence": self.evidence,
+            "limit": self.limit,
         }
 
 

@@ -18,12 +18,12 @@ from dra_console.allocator.explanation.constrained import (
     without_constraints,
 )
 from dra_console.allocator.explanation.effort import Effort
-from dra_console.allocator.explanation.furthest import furthest_of
+from dra_console.allocator.explanation.furthest import Explorer
 from dra_console.allocator.explanation.judgements import Judgements
 from dra_console.allocator.explanation.places import Place
 from dra_console.allocator.explanation.standings import Standing, standing_of
 from dra_console.allocator.explanation.verdicts import RANKS, Verdict
-from dra_console.allocator.model import DEVICES_PER_CLAIM, ResourceClaim
+from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.search.asks import Ask
 from dra_console.allocator.search.drawing import Refusal
 from dra_console.allocator.world.index import Index
@@ -45,7 +45,7 @@ class Finding:
 
     `standing` is that of the request that fails on its own. Without one, each request alone
     would fit, and `together` says in words why all of them do not; `evidence` is what there
-    is instead.
+    is instead, and `limit` the same in a few words.
     """
 
     reason: str
@@ -54,6 +54,7 @@ class Finding:
     standing: Standing | None = None
     together: str = ""
     evidence: str = ""
+    limit: str = ""
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -77,11 +78,8 @@ class Finder:
         for request in requests:
             if not any(standing.is_enough for standing in request):
                 return max(map(_lacking, request), key=lambda finding: finding.closeness)
-        return (
-            self._over_limit(requests)
-            or self._constrained(place, devices, requests)
-            or self._competing(place, devices, requests)
-        )
+        constrained = self._constrained(place, devices, requests)
+        return constrained or self._competing(place, devices, requests)
 
     def _standings(self, devices: Sequence[PublishedDevice]) -> list[list[Standing]]:
         requests: dict[tuple[str, str], list[Standing]] = {}
@@ -90,21 +88,6 @@ class Finder:
             standing = standing_of(want, counts.items())
             requests.setdefault((want.claim.key, want.request), []).append(standing)
         return list(requests.values())
-
-    def _over_limit(self, requests: Sequence[Sequence[Standing]]) -> Finding | None:
-        for claim in self.claims:
-            own = [request for request in requests if request[0].want.claim is claim]
-            wanted = sum(min(standing.wanted for standing in request) for request in own)
-            if wanted > DEVICES_PER_CLAIM:
-                words = f"{wanted} are wanted in one claim, which can have {DEVICES_PER_CLAIM}"
-                return Finding(
-                    TOO_FEW,
-                    words,
-                    closeness=(len(RANKS), DEVICES_PER_CLAIM),
-                    together=words,
-                    evidence=words,
-                )
-        return None
 
     def _constrained(
         self,
@@ -165,13 +148,11 @@ class Finder:
             for published in devices
         )
         wanted = sum(min(standing.wanted for standing in request) for request in requests)
-        reached = furthest_of(
-            self.index,
-            self.claims,
-            node=place.node,
-            judge=self.judgements.judge,
-            is_free=self._is_free_for_ask,
+        explorer = Explorer(
+            self.index, self.claims, self.judgements.judge, self._is_free_for_ask, self.effort
         )
+        reached = explorer.furthest_on(place.node)
+        most = f"at most {reached.devices} of {wanted} at a time"
         if not reached.evidence:
             return Finding(
                 reason=TOO_FEW,
@@ -179,14 +160,15 @@ class Finder:
                 closeness=(len(RANKS), free),
                 together=f"no node has {wanted} for all requests together",
                 evidence=f"{free} are free on one node, {wanted} wanted by all requests together",
+                limit=f"{wanted} wanted by all requests",
             )
-        words = f"{reached.devices} of {wanted} fit together, then {reached.evidence}"
         return Finding(
             reason=REASONS.get(reached.refusal, TOO_FEW),
-            summary=f"{free} free one at a time; {words}",
-            closeness=(len(RANKS) + 1, free),
+            summary=f"{free} free, {most}: then {reached.evidence}",
+            closeness=(len(RANKS) + 1, reached.devices),
             together=f"not {wanted} at a time: {reached.evidence}",
-            evidence=words,
+            evidence=f"{most}: then {reached.evidence}",
+            limit=most,
         )
 
 
@@ -196,7 +178,8 @@ def _blamed(group: Group) -> Finding:
         summary=f"{group.free} free; {group.words}",
         closeness=(len(RANKS) + 1, group.largest if group.is_match else len(group.values)),
         together=f"no node has {group.wish}",
-        evidence=f"{group.words}, {group.wanted} wanted",
+        evidence=f"{group.words} ({group.listed}), {group.wanted} wanted",
+        limit=group.limit,
     )
 
 
@@ -208,6 +191,7 @@ def _lacking(standing: Standing) -> Finding:
             closeness=(len(RANKS), standing.free),
             standing=standing,
             evidence=f"{standing.free} of {standing.wanted} wanted are free",
+            limit=f"at most {standing.free} on one node, {standing.wanted} wanted",
         )
     furthest = standing.furthest
     return Finding(

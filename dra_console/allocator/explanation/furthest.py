@@ -1,21 +1,23 @@
-"""How far claims get together on one node when devices are taken as they come.
+"""The furthest set of devices that claims reach together on one node, and what ran out then.
 
-Each request alone would fit here. So devices are picked in first-fit order with the
-search's own bookkeeping, and the first request that finds none says what ran out: counters,
-capacity, or devices.
+Each request alone would fit here. The largest part of what is asked for that does fit is
+searched for; its devices are taken with the search's own bookkeeping, and the next device
+that would be free alone says what is short: counters, capacity, or a constraint.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from dra_console.allocator.cel.selectors import default_engine
+from dra_console.allocator.explanation.effort import Effort
 from dra_console.allocator.explanation.judge import Judge
+from dra_console.allocator.explanation.prefixes import Unit, units_of, up_to
 from dra_console.allocator.inventory import Node
-from dra_console.allocator.model import ResourceClaim
-from dra_console.allocator.search.asks import Ask, PreparedRequest, prepare
+from dra_console.allocator.model import AllocationResult, ResourceClaim
+from dra_console.allocator.outcomes import Allocated
+from dra_console.allocator.search.asks import Ask, PreparedClaim, prepare
 from dra_console.allocator.search.drawing import Refusal
-from dra_console.allocator.search.every import Enumeration
 from dra_console.allocator.search.matching import Matcher
 from dra_console.allocator.search.standings import Standings
 from dra_console.allocator.search.state import SearchState, state_for
@@ -23,6 +25,7 @@ from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.pools import PoolStatus, PublishedDevice
 
 IsFree: TypeAlias = Callable[[Ask, PublishedDevice], bool]
+"""Whether an ask and a device would go together alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,94 +40,96 @@ class Furthest:
     evidence: str = ""
 
 
-def furthest_of(
-    index: Index, claims: Sequence[ResourceClaim], *, node: Node, judge: Judge, is_free: IsFree
-) -> Furthest:
-    """Take devices for claims that the search has found not to fit, and that are not broken.
+@dataclass(frozen=True, slots=True)
+class Explorer:
+    """Looks how far claims get that the search has found not to fit, and that are not broken."""
 
-    `is_free` tells of an ask and a device whether they would go together alone.
-    """
-    matcher = Matcher(default_engine(), index.usage, index.rules)
-    pools = index.inventory.pools_on(node)
-    prepared = prepare(claims, classes=index.classes, rules=index.rules)
-    devices = [
-        published for pool in pools if pool.status is PoolStatus.READY for published in pool.devices
-    ]
-    standings = Standings(node, matcher, devices)
-    walk = _Walk(
-        devices=devices,
-        every=Enumeration(node, pools, matcher).every(prepared),
-        is_free=is_free,
-        judge=judge,
-        standings=standings,
-        state=state_for(prepared, pools=pools, standings=standings),
-    )
-    for number, claim in enumerate(prepared):
-        for request in claim.requests:
-            stopped = walk.serve(request, claim=number)
-            if stopped is not None:
-                return stopped
-    return Furthest(len(walk.state.taken))
+    index: Index
+    claims: Sequence[ResourceClaim]
+    judge: Judge
+    is_free: IsFree
+    effort: Effort
+
+    def furthest_on(self, node: Node) -> Furthest:
+        """Find the furthest set of one node."""
+        units = units_of(self.claims)
+        results: Sequence[AllocationResult] = ()
+        fits, fails = 0, len(units)
+        while fails - fits > 1:
+            tried = (fits + fails) // 2
+            outcome = self.effort.search(
+                self.index, up_to(self.claims, units[tried - 1]), node=node
+            )
+            if isinstance(outcome, Allocated):
+                fits, results = tried, outcome.results
+            else:
+                fails = tried
+        prepared = prepare(self.claims, classes=self.index.classes, rules=self.index.rules)
+        walk = self._walk(prepared, node)
+        for number, result in enumerate(results):
+            walk.take(result, claim=number)
+        return walk.stop_at(units[fits])
+
+    def _walk(self, prepared: Sequence[PreparedClaim], node: Node) -> "_Walk":
+        matcher = Matcher(default_engine(), self.index.usage, self.index.rules)
+        pools = self.index.inventory.pools_on(node)
+        devices = [
+            published
+            for pool in pools
+            if pool.status is PoolStatus.READY
+            for published in pool.devices
+        ]
+        standings = Standings(node, matcher, devices)
+        state = state_for(prepared, pools=pools, standings=standings)
+        return _Walk(prepared, devices, self.is_free, self.judge, standings, state)
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
+    claims: Sequence[PreparedClaim]
     devices: Sequence[PublishedDevice]
-    every: Mapping[Ask, Sequence[PublishedDevice]]
     is_free: IsFree
     judge: Judge
     standings: Standings
     state: SearchState
 
-    def serve(self, request: PreparedRequest, *, claim: int) -> Furthest | None:
-        """Pick devices for a request; say where that ended if no alternative was served."""
-        stops = []
-        for ask in request.asks:
-            stop = self._serve(ask, claim=claim)
-            if stop is None:
-                return None
-            stops.append(stop)
-        return max(stops, key=lambda stop: stop.devices)
-
-    def _serve(self, ask: Ask, *, claim: int) -> Furthest | None:
-        before = len(self.state.taken)
-        missing = len(self.every[ask]) if ask.takes_all else ask.wish.count
-        refused: Furthest | None = None
-        for place, published in enumerate(self.devices):
-            if not missing:
-                break
-            if not self.is_free(ask, published):
-                continue
-            if self.state.is_in_use(ask, published, claim=claim):
-                continue
+    def take(self, result: AllocationResult, *, claim: int) -> None:
+        """Take what a search has found for a claim."""
+        asks = {ask.label: ask for each in self.claims[claim].requests for ask in each.asks}
+        places = {published.id: place for place, published in enumerate(self.devices)}
+        for device in result.results:
+            ask, place = asks[device.request], places[device.device_id]
             standing = self.standings.of(ask, place)
-            if standing is None:
-                continue
-            refusal = self.state.take(ask, published, standing, claim=claim)
-            if refusal is None:
-                missing -= 1
-            elif refused is None:
-                refused = self._stop(refusal, ask, published)
-        if not missing:
-            return None
-        stop = replace(refused or Furthest(0), devices=len(self.state.taken))
-        while len(self.state.taken) > before:
-            self.state.give_back()
-        return stop
+            if standing is not None:
+                self.state.take(ask, self.devices[place], standing, claim=claim)
 
-    def _stop(self, refusal: Refusal, ask: Ask, published: PublishedDevice) -> Furthest:
+    def stop_at(self, unit: Unit) -> Furthest:
+        """Try to take more for the next request, and say what stands against that."""
+        reached = len(self.state.taken)
+        for ask in self.claims[unit.claim].requests[unit.request].asks:
+            for place, published in enumerate(self.devices):
+                standing = self.standings.of(ask, place) if self.is_free(ask, published) else None
+                if standing is None or self.state.is_in_use(ask, published, claim=unit.claim):
+                    continue
+                refusal = self.state.take(ask, published, standing, claim=unit.claim)
+                if refusal is not None:
+                    return Furthest(reached, refusal, self._evidence(refusal, ask, published))
+            while len(self.state.taken) > reached:
+                self.state.give_back()
+        return Furthest(reached)
+
+    def _evidence(self, refusal: Refusal, ask: Ask, published: PublishedDevice) -> str:
         match refusal:
             case Refusal.COUNTERS:
                 shortage = self.state.drawing.ledger(published.id.pool_id).shortage(published.draws)
-                evidence = str(shortage) if shortage else ""
+                return str(shortage) if shortage else ""
             case Refusal.CAPACITY:
-                evidence = self._shortfall(ask, published)
+                return self._shortfall(ask, published)
             case Refusal.CONSTRAINT:
                 constraints = " or ".join(each.describe() for each in self.state.covering[ask])
-                evidence = f"{constraints} refuses the next device"
+                return f"{constraints} refuses the next device"
             case _:
-                evidence = f"the next device is refused: {refusal.value}"
-        return Furthest(0, refusal, evidence)
+                return f"the next device is refused: {refusal.value}"
 
     def _shortfall(self, ask: Ask, published: PublishedDevice) -> str:
         usage = self.state.usage

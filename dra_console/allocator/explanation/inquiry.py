@@ -1,9 +1,7 @@
 """One set of claims in one world: search, and say what came of it, class by class."""
 
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from types import MappingProxyType
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from dra_console.allocator.explanation import wording
@@ -12,34 +10,36 @@ from dra_console.allocator.explanation.explanation import (
     ChosenDevice,
     ExplainedOutcome,
     Explanation,
+    Suggestion,
     Together,
 )
 from dra_console.allocator.explanation.findings import Finder, Finding
-from dra_console.allocator.explanation.groups import NodeDevices, NodeGroup
-from dra_console.allocator.explanation.holders import in_the_way
+from dra_console.allocator.explanation.grouping import (
+    chosen_groups,
+    counts_in,
+    group_of,
+    plain_groups,
+    seen,
+)
+from dra_console.allocator.explanation.holders import Holder, in_the_way
 from dra_console.allocator.explanation.judgements import (
     DriftingDevice,
     Judgements,
     NodeClass,
 )
+from dra_console.allocator.explanation.obstacles import taints_in_the_way, taken_devices
 from dra_console.allocator.explanation.standings import standing_of
 from dra_console.allocator.explanation.suggestions import Adviser
 from dra_console.allocator.explanation.unknown_names import unknown_names
-from dra_console.allocator.explanation.verdicts import RANKS, Judgement, Verdict, counts_of
+from dra_console.allocator.explanation.verdicts import Verdict
 from dra_console.allocator.inventory import DeviceId, Node, Taint
 from dra_console.allocator.model import AllocationResult, ResourceClaim
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
 from dra_console.allocator.search.first_fit import first_fit
 from dra_console.allocator.world.index import Index
-from dra_console.allocator.world.pools import PublishedDevice
 
 FINDING_STEPS: Final = 20_000
 """Effort to find out which constraints are to blame, over all classes of nodes."""
-
-NODES_TRIED: Final = 8
-"""Of those that can use a device that somebody else holds."""
-
-NOTHING_CHOSEN: Final[Mapping[DeviceId, str]] = MappingProxyType({})
 
 ADVICE_STEPS: Final = 60_000
 """Effort to find changes that help, over all of them."""
@@ -75,7 +75,9 @@ class Inquiry:
                 return self._fits(results, node_name=name, steps=steps, verb="Fits")
             case BrokenInput() as broken:
                 headline = wording.broken(broken, self.claims, self._evidence(broken.device))
-                return self._unanswered(ExplainedOutcome.BROKEN, headline, steps=steps)
+                return self._unanswered(
+                    ExplainedOutcome.BROKEN, headline, steps=steps, suggestions=self._repairs()
+                )
             case BudgetExhausted():
                 headline = f"The search ended without an answer after {steps} steps."
                 return self._unanswered(ExplainedOutcome.BUDGET, headline, steps=steps)
@@ -101,36 +103,40 @@ class Inquiry:
         return Explanation(
             outcome=ExplainedOutcome.FITS,
             headline=f"{verb}{where}: {devices}.",
-            detail=wording.funnel(self._counts()),
+            detail=wording.funnel(counts_in(self.classes, self.drifting)),
             node=node_name,
             groups=(
-                *self._chosen_group(node_name, requests, summary=f"chosen: {devices}"),
-                *self._plain_groups(without=node_name, requests=requests),
+                *chosen_groups(self.classes, node_name, requests, summary=f"chosen: {devices}"),
+                *plain_groups(self.classes, self.drifting, without=node_name, requests=requests),
             ),
             usage=self.index.usage,
             chosen=chosen,
             steps=steps,
         )
 
-    def _chosen_group(
-        self, node_name: str | None, requests: Mapping[DeviceId, str], *, summary: str
-    ) -> Iterator[NodeGroup]:
-        for each in self.classes:
-            for place in each.places:
-                if place.node.name == node_name and place.devices:
-                    judgements = _chosen(place.devices, each.judgements, requests)
-                    yield NodeGroup("fits", summary, judgements, (place,))
-
-    def _unanswered(self, outcome: ExplainedOutcome, headline: str, *, steps: int) -> Explanation:
+    def _unanswered(
+        self,
+        outcome: ExplainedOutcome,
+        headline: str,
+        *,
+        steps: int,
+        suggestions: Iterable[Suggestion] = (),
+    ) -> Explanation:
         return Explanation(
             outcome=outcome,
             headline=headline,
             detail=self._detail(),
             node=None,
-            groups=tuple(self._plain_groups()),
+            groups=tuple(plain_groups(self.classes, self.drifting)),
             usage=self.index.usage,
+            suggestions=tuple(suggestions),
             steps=steps,
         )
+
+    def _repairs(self) -> Iterator[Suggestion]:
+        """Try changes of broken claims: one clause less may be all that is needed."""
+        classes = [each for each in self.classes if each.is_considered]
+        return self._advise(classes, [each.first.node for each in classes])
 
     def _does_not_fit(self, *, steps: int) -> Explanation:
         findings = self._findings()
@@ -139,15 +145,14 @@ class Inquiry:
         ranked = sorted(findings, key=lambda each: (findings[each].rank, nearest[each]))
         closest = [self.nodes[nearest[each]] for each in ranked]
         headline, together = self._headline(findings, ranked, closest)
-        adviser = Adviser(
-            self.index,
-            self.all_claims,
-            self.claims,
-            self._one_of_each(closest, ranked),
-            Effort(ADVICE_STEPS),
+        holders = in_the_way(
+            self.index.usage, taken_devices(ranked, self.drifting, nodes=self.nodes)
         )
-        suggestions = adviser.advise(
-            taints=self._taints(), in_the_way=in_the_way(self.index.usage, self._taken(ranked))
+        suggestions = self._advise(
+            ranked,
+            closest,
+            taints=taints_in_the_way(seen(self.classes, self.drifting)),
+            holders=holders,
         )
         return Explanation(
             outcome=ExplainedOutcome.DOES_NOT_FIT,
@@ -155,8 +160,8 @@ class Inquiry:
             detail=self._detail(together),
             node=None,
             groups=(
-                *(_group(each, findings[each]) for each in ranked if each.judgements),
-                *self._plain_groups(but=findings),
+                *(group_of(each, findings[each]) for each in ranked if each.judgements),
+                *plain_groups(self.classes, self.drifting, but=findings),
             ),
             usage=self.index.usage,
             together=together,
@@ -177,12 +182,24 @@ class Inquiry:
                 findings[each] = known[key]
         return findings
 
-    def _one_of_each(self, closest: Sequence[Node], ranked: Sequence[NodeClass]) -> Sequence[Node]:
-        """Choose nodes whose contents differ, since the others answer alike."""
+    def _advise(
+        self,
+        classes: Sequence[NodeClass],
+        nodes: Sequence[Node],
+        *,
+        taints: Sequence[Taint] = (),
+        holders: Iterable[Holder] = (),
+    ) -> Iterator[Suggestion]:
+        """Try changes on one node of each class whose contents differ: the others answer alike.
+
+        `nodes` are one of each class, in the order in which they came close.
+        """
         chosen: dict[Hashable, Node] = {}
-        for node, each in zip(closest, ranked, strict=True):
+        for each, node in zip(classes, nodes, strict=True):
             chosen.setdefault(self.judgements.contents(each.first), node)
-        return tuple(chosen.values())
+        different = tuple(chosen.values())
+        adviser = Adviser(self.index, self.all_claims, self.claims, different, Effort(ADVICE_STEPS))
+        return adviser.advise(taints=taints, in_the_way=holders)
 
     def _headline(
         self,
@@ -191,7 +208,7 @@ class Inquiry:
         closest: Sequence[Node],
     ) -> tuple[str, Together | None]:
         """Say what decides, and the last step of the funnel if that is a matter of a set."""
-        counts = self._counts()
+        counts = counts_in(self.classes, self.drifting)
         if not any(counts.values()):
             return "No node publishes any device.", None
         if not ranked:
@@ -200,7 +217,7 @@ class Inquiry:
             return wording.sentence(f"no node may be used: {reason}"), None
         finding, name = findings[ranked[0]], closest[0].name
         free = counts[Verdict.FREE]
-        together = Together(free, name, finding.reason, finding.evidence)
+        together = Together(free, name, finding.reason, finding.evidence, finding.limit)
         if finding.standing is None:
             return wording.sentence(wording.free_but(free, finding.together)), together
         want = finding.standing.want
@@ -224,89 +241,14 @@ class Inquiry:
                 return judgement.evidence
         return ""
 
-    def _taints(self) -> tuple[Taint, ...]:
-        """List the different taints that keep devices away, as they are met."""
-        taints: dict[tuple[str, str, str], Taint] = {}
-        for published, judgement in self._seen():
-            if judgement.verdict is Verdict.TAINTED:
-                for taint in published.taints:
-                    taints.setdefault((taint.key, taint.value, taint.effect), taint)
-        return tuple(taints.values())
-
-    def _taken(self, ranked: Sequence[NodeClass]) -> Iterator[tuple[DeviceId, tuple[Node, ...]]]:
-        """Walk the taken devices with the nodes that could use them, the closest first."""
-        for each in ranked:
-            for place in each.places:
-                for published, judgement in zip(place.devices, each.judgements, strict=True):
-                    if judgement.verdict is Verdict.TAKEN:
-                        yield published.id, (place.node,)
-        by_name = {node.name: node for node in self.nodes}
-        for device in self.drifting:
-            if device.judgement.verdict is Verdict.TAKEN:
-                usable_on = [by_name[name] for name in device.adrift.usable_on if name in by_name]
-                yield device.published.id, tuple(usable_on[:NODES_TRIED])
-
     def _detail(self, together: Together | None = None) -> str:
         """Add up the verdicts, after what the selectors read and no device has."""
-        facts = [published.facts for published, _ in self._seen()]
+        facts = [published.facts for published, _ in seen(self.classes, self.drifting)]
         unknown = unknown_names(self.judgements.judge.wants, facts) if facts else ()
-        words = [*map(wording.unknown, unknown), wording.funnel(self._counts())]
+        words = [
+            *map(wording.unknown, unknown),
+            wording.funnel(counts_in(self.classes, self.drifting)),
+        ]
         if together is not None:
             words.append(wording.together(together))
         return " ".join(words)
-
-    def _seen(self) -> Iterator[tuple[PublishedDevice, Judgement]]:
-        """Walk one device of each kind at least."""
-        for each in self.classes:
-            yield from zip(each.first.devices, each.judgements, strict=True)
-        for device in self.drifting:
-            yield device.published, device.judgement
-
-    def _counts(self) -> Mapping[Verdict, int]:
-        of_classes = (
-            (judgement, len(each.places)) for each in self.classes for judgement in each.judgements
-        )
-        return counts_of(chain(of_classes, ((each.judgement, 1) for each in self.drifting)))
-
-    def _plain_groups(
-        self,
-        *,
-        but: Container[NodeClass] = (),
-        without: str | None = None,
-        requests: Mapping[DeviceId, str] = NOTHING_CHOSEN,
-    ) -> Iterator[NodeGroup]:
-        """Group nodes about whose sets of devices there is nothing to say; no node comes last."""
-        for each in self.classes:
-            places = each.places
-            if without is not None:
-                places = tuple(place for place in places if place.name != without)
-            if each not in but and places and each.judgements:
-                yield _plain(each.judgements, places)
-        if self.drifting:
-            devices = tuple(each.published for each in self.drifting)
-            judgements = tuple(each.judgement for each in self.drifting)
-            yield _plain(_chosen(devices, judgements, requests), (NodeDevices("", devices),))
-
-
-def _group(each: NodeClass, finding: Finding) -> NodeGroup:
-    return NodeGroup(finding.reason, finding.summary, each.judgements, each.places)
-
-
-def _plain(judgements: tuple[Judgement, ...], nodes: tuple[NodeDevices, ...]) -> NodeGroup:
-    counts = counts_of((judgement, 1) for judgement in judgements)
-    furthest = max((verdict for verdict in Verdict if counts[verdict]), key=RANKS.__getitem__)
-    return NodeGroup(furthest.value, f"{counts[Verdict.FREE]} free", judgements, nodes)
-
-
-def _chosen(
-    devices: Sequence[PublishedDevice],
-    judgements: Sequence[Judgement],
-    requests: Mapping[DeviceId, str],
-) -> tuple[Judgement, ...]:
-    """Say of the chosen devices what they were chosen for."""
-    return tuple(
-        replace(judgement, evidence=f"chosen for request {requests[published.id]}")
-        if published.id in requests
-        else judgement
-        for published, judgement in zip(devices, judgements, strict=True)
-    )

@@ -64,7 +64,8 @@ def _with_count(claims: Sequence[ResourceClaim], place: _Place, fewer: int) -> R
         claims,
         place,
         replace(place.wish, count=fewer),
-        text=f"Ask for {fewer} instead of {wanted} devices in request {place.label}",
+        text=f"Ask for {fewer} instead of {wanted} devices in request {place.label}"
+        f"{_of(claims, claims[place.claim])}",
         patch=_op("add", f"{place.path}/count", fewer),
     )
 
@@ -77,7 +78,7 @@ def fewer_constraints(claims: Sequence[ResourceClaim]) -> Iterator[Relaxation]:
             attribute = constraint.match_attribute or constraint.distinct_attribute
             patch = _op("remove", f"/spec/devices/constraints/{index}")
             yield Relaxation(
-                text=f"Drop the constraint: {kind} {attribute}",
+                text=f"Drop the constraint{_of(claims, claim)}: {kind} {attribute}",
                 claims=_with(claims, number, without_constraint(claim, index)),
                 patches={claim.key: (patch,)},
             )
@@ -102,7 +103,8 @@ def _without_each_clause(
         path = f"{place.path}/selectors/{position}"
         patch = _op("replace", f"{path}/cel/expression", rest) if rest else _op("remove", path)
         wish = replace(place.wish, selectors=tuple(selectors))
-        yield _changed(claims, place, wish, text=f"Drop the condition {clause}", patch=patch)
+        text = f"Drop the condition {clause}{_of(claims, claims[place.claim])}"
+        yield _changed(claims, place, wish, text=text, patch=patch)
 
 
 def tolerating(claims: Sequence[ResourceClaim], taint: Taint) -> Relaxation:
@@ -147,6 +149,11 @@ def _changed(
         claims=_with(claims, place.claim, _replaced(claim, place, wish)),
         patches={claim.key: (patch,)},
     )
+
+
+def _of(claims: Sequence[ResourceClaim], claim: ResourceClaim) -> str:
+    """Name the claim of a change, where the pod has several."""
+    return f" of claim {claim.name}" if len(claims) > 1 else ""
 
 
 def _with(

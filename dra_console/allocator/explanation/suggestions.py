@@ -22,6 +22,7 @@ from dra_console.allocator.explanation.relaxations import (
 )
 from dra_console.allocator.inventory import Node, Taint
 from dra_console.allocator.model import ResourceClaim
+from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.world.index import Index
 
 NODE_LIMIT: Final = 64
@@ -90,7 +91,14 @@ class Adviser:
                 return
             ended = holder.claim
             index = without(self.index, ended, claims=self.holders)
-            node = self.effort.fitting_one(index, self.claims, nodes=holder.nodes)
+            node = next(
+                (
+                    node
+                    for node in holder.nodes
+                    if isinstance(self.effort.search(index, self.claims, node=node), Allocated)
+                ),
+                None,
+            )
             if node is None:
                 continue
             told += 1

@@ -55,6 +55,16 @@ def funnel(counts: Mapping[Verdict, int]) -> str:
     return f"Of {devices(total)}, {', '.join(parts)}."
 
 
+def counted(counts: Mapping[Verdict, int]) -> str:
+    """Say what became of the devices of one node, the furthest first."""
+    parts = []
+    for verdict in reversed(Verdict):
+        one, several = FUNNEL_WORDS[verdict]
+        if counts[verdict]:
+            parts.append(f"{counts[verdict]} {one if counts[verdict] == 1 else several}")
+    return ", ".join(parts)
+
+
 def unknown(read: Read) -> str:
     """Say that no device has what a selector reads."""
     kind = "attribute" if read.group == "attributes" else "capacity"

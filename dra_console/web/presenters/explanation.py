@@ -237,7 +237,7 @@ def _funnel(
         if taken_away or verdict in ALWAYS_SHOWN:
             steps.append(_step(left, considered, label=label, lost=f"{taken_away} {lost}"))
     if together is not None:
-        steps.append(_step(0, considered, label="fit together", lost=together["evidence"]))
+        steps.append(_step(0, considered, label="fit together", lost=together["limit"]))
     return tuple(steps)
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.explanation.explain import Explanation, explain
+from dra_console.allocator.explanation.verdicts import Verdict
 from dra_console.allocator.model import JsonObject
+from dra_console.allocator.rules import DEFAULT_FEATURES, Feature, Rules
 from tests.builders.objects import (
     a_claim,
     a_class,
@@ -102,16 +104,13 @@ def test_constraint_that_no_node_meets() -> None:
     assert explanation.detail == (
         "Of 28 devices, 4 do not match the selectors, 1 is tainted, 17 are taken, 6 are free. "
         "0 of 6 free devices fit together: on gpu-03, the largest group with the same "
-        "gpu.nvidia.com/pcieRoot is 2 (root-0: 2, root-1: 1, root-3: 1), 4 wanted."
+        "gpu.nvidia.com/pcieRoot is 2 (2 with root-0, 1 with root-1, 1 with root-3), 4 wanted."
     )
     assert node_lines(explanation) == [
         (
             "gpu-03",
             "constraint",
-            (
-                "4 free; the largest group with the same gpu.nvidia.com/pcieRoot is 2 "
-                "(root-0: 2, root-1: 1, root-3: 1)"
-            ),
+            "4 free; the largest group with the same gpu.nvidia.com/pcieRoot is 2",
         ),
         ("gpu-02", "count", "2 free, 4 wanted"),
         ("gpu-01", "taken", "0 free of 8 matching devices"),
@@ -238,10 +237,7 @@ def test_partitions_that_fit_one_at_a_time_only() -> None:
         (
             "gpu-01",
             "counters",
-            (
-                "2 free one at a time; 1 of 2 fit together, "
-                "then counter memory of gpu-0 is short by 20Gi"
-            ),
+            "2 free, at most 1 of 2 at a time: then counter memory of gpu-0 is short by 20Gi",
         )
     ]
 
@@ -420,3 +416,203 @@ def test_a_node_left_out_is_not_tried_and_its_devices_say_why() -> None:
     evidence = {each.device_id.pool: each.evidence for each in explanation.verdicts}
     assert explanation.node == "gpu-02"
     assert evidence["gpu-01"] == "the node is cordoned"
+
+
+def shared(name: str, capacity: str) -> JsonObject:
+    return a_device(name, memory=capacity) | {"allowMultipleAllocations": True}
+
+
+def share(device: str, amount: str) -> JsonObject:
+    return a_result(device) | {
+        "shareID": "a671734a-e8e5-11e4-8fde-42010af09327",
+        "consumedCapacity": {"memory": amount},
+    }
+
+
+def asking_for(amount: str, name: str = "gpu", *, count: int = 1) -> JsonObject:
+    return a_request(name, count=count, capacity={"requests": {"memory": amount}})
+
+
+def test_capacity_that_is_booked_says_how_much_is_missing() -> None:
+    world = [
+        a_node("gpu-01"),
+        a_class(),
+        a_slice(devices=[shared("gpu-0", "80Gi")]),
+        an_allocated_claim(results=[share("gpu-0", "60Gi")], namespace="team-vision"),
+    ]
+
+    explanation = explained(asking_for("30Gi"), world=world)
+
+    assert verdict_of(explanation, "gpu-01", "gpu-0") == (
+        "taken",
+        "capacity memory is short by 10Gi: 30Gi of 80Gi wanted, 20Gi left beside 1 share",
+    )
+    (row,) = explanation.verdicts
+    assert row.holder is not None
+    assert row.holder.namespace == "team-vision"
+
+
+@pytest.mark.parametrize(
+    ("asked", "evidence"),
+    [
+        ("100Gi", "capacity memory is short by 20Gi: 100Gi of 80Gi wanted, 80Gi left"),
+        ("3Gi", "capacity memory cannot be had in an amount of 3Gi, by the device's policy"),
+    ],
+)
+def test_capacity_that_no_device_has_is_a_mismatch(asked: str, evidence: str) -> None:
+    policy: JsonObject = {"default": "1Gi", "validValues": ["1Gi", "2Gi"]}
+    device = shared("gpu-0", "80Gi")
+    if asked == "3Gi":
+        device["capacity"] = {"memory": {"value": "80Gi", "requestPolicy": policy}}
+    world = [a_node("gpu-01"), a_class(), a_slice(devices=[device])]
+
+    explanation = explained(asking_for(asked), world=world)
+
+    assert verdict_of(explanation, "gpu-01", "gpu-0") == ("selector-mismatch", evidence)
+
+
+def test_shares_that_do_not_fit_beside_each_other() -> None:
+    world = [a_node("gpu-01"), a_class(), a_slice(devices=[shared("gpu-0", "80Gi")])]
+
+    explanation = explained(asking_for("50Gi", "a"), asking_for("50Gi", "b"), world=world)
+
+    assert explanation.headline == (
+        "1 device is free, but not 2 at a time: capacity memory is short by 20Gi: "
+        "50Gi of 80Gi wanted, 30Gi left beside 1 share."
+    )
+    assert explanation.together is not None
+    assert explanation.together.limit == "at most 1 of 2 at a time"
+
+
+def test_furthest_set_is_the_largest_one_and_not_the_first_that_was_tried() -> None:
+    explanation = explained(
+        a_request(count=4), world=partitions("40Gi", "20Gi", "10Gi", "10Gi", "10Gi")
+    )
+
+    assert explanation.together is not None
+    assert explanation.together.evidence == (
+        "at most 3 of 4 at a time: then counter memory of gpu-0 is short by 10Gi"
+    )
+    assert explanation.funnel[Verdict.FREE] == 4
+
+
+@pytest.mark.parametrize(
+    ("constraints", "headline"),
+    [
+        (
+            [{"matchAttribute": "gpu.nvidia.com/root"}],
+            "64 devices are free, but no node has 6 with the same gpu.nvidia.com/root.",
+        ),
+        (
+            [
+                {"matchAttribute": "gpu.nvidia.com/root", "requests": ["a", "b"]},
+                {"distinctAttribute": "gpu.nvidia.com/numa"},
+            ],
+            "64 devices are free, but no node has 4 with the same gpu.nvidia.com/root.",
+        ),
+    ],
+    ids=["one constraint", "two constraints"],
+)
+def test_a_search_without_end_is_explained_in_a_few_steps(
+    constraints: list[JsonObject], headline: str
+) -> None:
+    devices = [
+        a_device(f"gpu-{number}", attributes={"root": number // 3, "numa": number % 5})
+        for number in range(64)
+    ]
+    world = [a_node("gpu-01"), a_class(), a_slice(devices=devices)]
+
+    explanation = explained(
+        *(a_request(name, count=2) for name in ("a", "b", "c")),
+        constraints=constraints,
+        world=world,
+    )
+
+    assert explanation.headline == headline
+    assert explanation.steps < 5_000
+
+
+def test_distinct_values_that_are_too_few_are_listed() -> None:
+    distinct: JsonObject = {"distinctAttribute": "gpu.nvidia.com/pcieRoot"}
+
+    explanation = explained(gpus(4), constraints=[distinct])
+
+    assert explanation.headline == (
+        "6 devices are free, but no node has 4 with different gpu.nvidia.com/pcieRoot."
+    )
+    assert explanation.together is not None
+    assert explanation.together.evidence == (
+        "they have 3 different values of gpu.nvidia.com/pcieRoot "
+        "(2 with root-0, 1 with root-1, 1 with root-3), 4 wanted"
+    )
+
+
+def test_claims_of_one_pod_are_told_apart() -> None:
+    claims = [
+        decode_claim(a_claim(name, requests=[gpus(count, name="gpu")]))
+        for name, count in (("small", 1), ("large", 9))
+    ]
+
+    explanation = explain(decode_snapshot(CLUSTER), claims)
+
+    assert explanation.headline == ("Request gpu of large: only 6 of 9 devices wanted are free.")
+    assert [each.text for each in explanation.suggestions] == [
+        "Ask for 3 instead of 9 devices in request gpu of claim large"
+    ]
+
+
+def test_a_node_on_which_the_other_claim_cannot_be_used_says_so() -> None:
+    snapshot = decode_snapshot([*CLUSTER, a_claim("train", requests=[gpus(2)])])
+    bound = next(each for each in snapshot.claims if each.name == "held-gpu-01")
+    pending = next(each for each in snapshot.claims if each.name == "train")
+
+    explanation = explain(snapshot, [bound, pending])
+
+    assert verdict_of(explanation, "gpu-02", "gpu-7") == (
+        "node-filter",
+        "claim held-gpu-01 is allocated on another node",
+    )
+
+
+def test_an_exhausted_search_says_so_and_counts_the_devices_all_the_same() -> None:
+    claim = decode_claim(a_claim(requests=[gpus(3)]))
+
+    explanation = explain(decode_snapshot(CLUSTER), [claim], step_budget=1)
+
+    assert explanation.outcome == "budget"
+    assert explanation.headline.startswith("The search ended without an answer after ")
+    assert sum(explanation.funnel.values()) == 28
+
+
+def test_device_that_a_feature_gate_hides_says_which() -> None:
+    device = a_device("gpu-0") | {
+        "bindingConditions": ["ready"],
+        "bindingFailureConditions": ["failed"],
+    }
+    world = decode_snapshot([a_node(), a_class(), a_slice(devices=[device])])
+    rules = Rules(features=DEFAULT_FEATURES - {Feature.BINDING_CONDITIONS})
+
+    explanation = explain(world, [decode_claim(a_claim())], rules=rules)
+
+    (row,) = explanation.verdicts
+    assert (row.verdict, row.evidence) == (
+        Verdict.SELECTOR_MISMATCH,
+        "the device has binding conditions, and the feature gate DRADeviceBindingConditions is off",
+    )
+
+
+def test_a_malformed_selector_elsewhere_does_not_hide_what_fits() -> None:
+    near: JsonObject = {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]
+    }
+    world = [
+        a_node("gpu-01"),
+        a_class(),
+        a_slice("good", node="gpu-01", devices=[a_device("gpu-0")]),
+        a_slice("bad", node=None, pool="p", nodeSelector=near, devices=[a_device("gpu-1")]),
+    ]
+
+    explanation = explained(a_request(), world=world)
+
+    assert len(explanation.verdicts) == 2
+    assert sum(explanation.funnel.values()) == 2

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.explanation.explain import explain
-from dra_console.allocator.model import JsonObject
+from dra_console.allocator.model import Json, JsonObject
 from tests.builders.objects import (
     a_claim,
     a_class,
@@ -109,3 +109,56 @@ def test_the_world_without_the_holder_does_fit() -> None:
     rest = tuple(each for each in world.claims if each is not suggestion.holder)
 
     assert explain(replace(world, claims=rest), [claim]).outcome == "fits"
+
+
+def test_a_clause_that_fails_can_be_left_out() -> None:
+    world = a_slice(devices=[gpu("gpu-0", 0)])
+    broken = f'{IS_BIG} && device.attributes["gpu.nvidia.com"].typo'
+
+    assert suggested(world, requests=[a_request(selectors=[broken])]) == [
+        ('Drop the condition device.attributes["gpu.nvidia.com"].typo', "fits on gpu-01")
+    ]
+
+
+def test_an_alternative_can_be_relaxed_alone() -> None:
+    world = a_slice(devices=[gpu("gpu-0", 0), gpu("gpu-1", 0)])
+    alternatives: list[Json] = [
+        {"name": "four", "deviceClassName": "gpu.nvidia.com", "count": 4},
+        {"name": "three", "deviceClassName": "gpu.nvidia.com", "count": 3},
+    ]
+
+    assert suggested(world, requests=[{"name": "gpu", "firstAvailable": alternatives}]) == [
+        ("Ask for 2 instead of 4 devices in request gpu/four", "fits on gpu-01"),
+        ("Ask for 2 instead of 3 devices in request gpu/three", "fits on gpu-01"),
+    ]
+
+
+def test_only_a_few_claims_to_wait_for_are_told_and_the_largest_first() -> None:
+    objects: list[JsonObject] = [a_slice(devices=[gpu(f"gpu-{n}", 0) for n in range(8)])]
+    objects += [an_allocated_claim(f"one-{n}", results=[a_result(f"gpu-{n}")]) for n in range(6)]
+    objects.append(an_allocated_claim("two", results=[a_result("gpu-6"), a_result("gpu-7")]))
+
+    assert [text for text, _ in suggested(*objects, requests=[a_request()])] == [
+        "Wait for the claim that holds 2 devices",
+        "Wait for the claim that holds 1 device",
+        "Wait for the claim that holds 1 device",
+    ]
+
+
+def test_a_device_that_was_given_away_twice_is_not_free_when_one_claim_ends() -> None:
+    twice = [an_allocated_claim(name, results=[a_result("gpu-0")]) for name in ("one", "two")]
+
+    assert suggested(a_slice(devices=[gpu("gpu-0", 0)]), *twice, requests=[a_request()]) == []
+
+
+def test_patches_say_what_was_changed() -> None:
+    claim = decode_claim(a_claim(requests=[a_request(count=4)]))
+    world = decode_snapshot([a_node(), a_class(), a_slice(devices=[gpu("gpu-0", 0)])])
+
+    (suggestion,) = explain(world, [claim]).suggestions
+
+    assert suggestion.patches == {
+        "team-research/train": (
+            {"op": "add", "path": "/spec/devices/requests/0/exactly/count", "value": 1},
+        )
+    }

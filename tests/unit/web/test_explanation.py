@@ -132,7 +132,8 @@ def test_funnel_ends_with_what_does_not_fit_together() -> None:
         "fit": 0,
         "node": "gpu-01",
         "reason": "constraint",
-        "evidence": "the largest group with the same numa is 1 (0: 1, 1: 1), 2 wanted",
+        "evidence": "the largest group with the same a/numa is 1 (1 with 0, 1 with 1), 2 wanted",
+        "limit": "at most 1 with one numa, 2 wanted",
     }
 
     shown = explanation_of(
@@ -143,7 +144,7 @@ def test_funnel_ends_with_what_does_not_fit_together() -> None:
     assert (last.left, last.label, last.lost, last.is_end) == (
         0,
         "fit together",
-        together["evidence"],
+        "at most 1 with one numa, 2 wanted",
         True,
     )
 
