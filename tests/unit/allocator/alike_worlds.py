@@ -139,5 +139,7 @@ def claims(draw: st.DrawFn) -> JsonObject:
     """Draw a claim of one or two requests."""
     names = [f"r{at}" for at in range(draw(st.integers(1, 2)))]
     match = draw(st.sampled_from(((), (), (("a/numa", []),), (("a/model", ["r0"]),))))
-    distinct = draw(st.sampled_from(((), (), (("a/model", []),))))
+    distinct: tuple[tuple[str, list[str]], ...] = draw(
+        st.sampled_from(((), (), (("a/model", []),)))
+    )
     return claim(*(draw(requests(name)) for name in names), match=match, distinct=distinct)
