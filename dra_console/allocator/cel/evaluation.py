@@ -144,9 +144,15 @@ def _once(call: Step) -> Step:
 
 def _plain(name: str, function: Function, steps: tuple[Step, ...]) -> Step:
     cost = run_costs.COSTS.get(name)
+    is_prepaid = cost is not None and name in run_costs.PREPAID
 
     def call(frame: Frame) -> Value:
         values = [step(frame) for step in steps]
+        if any(isinstance(value, list | dict) for value in values):
+            run_costs.refuse_deep(values)
+        if is_prepaid and cost is not None:
+            frame.meter.charge(cost(values, None))
+            return function(values)
         try:
             result = function(values)
         except EvaluationError:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
-from threading import Lock
 from typing import Final
 
 from cel_expr_python import cel
 
+from dra_console.allocator.cel.checking import LOCK
 from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.strings import text, whole
 from dra_console.allocator.cel.values import EvaluationError, Value
@@ -25,8 +25,6 @@ GROUP: Final = re.compile(
     r"|(?P<capturing>\((?:\?P?<[A-Za-z_]\w*>)?)",
     re.DOTALL,
 )
-LOCK: Final = Lock()
-"""The engine is not safe for use by several threads."""
 
 
 @cache

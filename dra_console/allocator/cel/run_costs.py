@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from dra_console.allocator.cel.values import Optional, Value
+from dra_console.allocator.cel.values import CostExceededError, Optional, Value
 from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.semver import Semver
 
@@ -96,6 +96,35 @@ def _compared_with_itself(values: Sequence[Value], _: Value) -> int:
 
 def _sets(times: int) -> Cost:
     return lambda values, _: 1 + size_of(values[0]) * size_of(values[1]) * times
+
+
+ITEMS_LIMIT: Final = 1_000_000
+"""No evaluation may walk along more, whatever upstream charges for it."""
+PREPAID: Final = frozenset(
+    {"sort", "distinct", "sets.contains", "sets.intersects", "sets.equivalent", "contains"}
+)
+"""Functions that are charged before they begin, as they take long."""
+
+
+def refuse_deep(values: Sequence[Value]) -> None:
+    """Refuse lists of lists that hold more than could be walked along.
+
+    Lists may share parts, so a short expression can hold billions of entries, and comparing
+    them is charged by the outermost list alone.
+
+    Raises:
+        CostExceededError: there are too many entries.
+
+    """
+    waiting = [value for value in values if isinstance(value, list | dict)]
+    seen = 0
+    while waiting:
+        held = waiting.pop()
+        entries = held if isinstance(held, list) else [*held.values()]
+        seen += len(entries)
+        if seen > ITEMS_LIMIT:
+            raise CostExceededError
+        waiting += [entry for entry in entries if isinstance(entry, list | dict)]
 
 
 COSTS: Final[Mapping[str, Cost]] = {

@@ -8,12 +8,19 @@ from typing import Final
 
 from dra_console.allocator.cel.formatting import formatted
 from dra_console.allocator.cel.operators import Function
-from dra_console.allocator.cel.values import EvaluationError, Value, is_number, no_such_overload
+from dra_console.allocator.cel.values import (
+    CostExceededError,
+    EvaluationError,
+    Value,
+    no_such_overload,
+)
 
 WHITE_SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
     "\u200a\u2028\u2029\u202f\u205f\u3000"
 )
+CHARACTERS_LIMIT: Final = 10_000_000
+"""Walking along so many costs as much as an expression may."""
 LOWER: Final = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 UPPER: Final = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
 QUOTED: Final = {
@@ -119,6 +126,8 @@ def _substring(values: Sequence[Value]) -> str:
 def _replace(values: Sequence[Value]) -> str:
     within, old, new = map(text, values[:3])
     count = whole(values[3]) if len(values) > 3 else -1  # noqa: PLR2004  a limit
+    if (len(within) + 1) * len(new) > CHARACTERS_LIMIT:
+        raise CostExceededError
     return within.replace(old, new, max(count, -1))
 
 
@@ -135,8 +144,10 @@ def _split(values: Sequence[Value]) -> list[Value]:
 
 
 def _join(values: Sequence[Value]) -> str:
-    separator = text(values[1]) if len(values) > 1 else ""
-    return separator.join(texts(values[0]))
+    separator, parts = text(values[1]) if len(values) > 1 else "", texts(values[0])
+    if len(separator) * len(parts) + sum(map(len, parts)) > CHARACTERS_LIMIT:
+        raise CostExceededError
+    return separator.join(parts)
 
 
 def _quote(values: Sequence[Value]) -> str:
@@ -147,11 +158,6 @@ def _format(values: Sequence[Value]) -> str:
     if not isinstance(values[1], list):
         raise no_such_overload()
     return formatted(text(values[0]), values[1])
-
-
-def is_whole(value: Value) -> bool:
-    """Tell whether a value is a signed whole number."""
-    return is_number(value) and type(value) is int
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

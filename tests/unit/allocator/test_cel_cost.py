@@ -9,6 +9,7 @@ from dra_console.allocator.cel.cost import estimated_cost
 from dra_console.allocator.cel.selectors import CompileFault, Program, SelectorEngine
 from dra_console.allocator.cel.tree import CheckedTree
 from dra_console.allocator.rules import DEFAULT_FEATURES
+from tests.unit.allocator.test_cel_cases import NONE
 
 NEW: Final = Dialect.of_new(DEFAULT_FEATURES)
 COSTS: Final = [
@@ -79,3 +80,32 @@ def test_attribute_is_no_list_while_the_gate_is_off() -> None:
 
     assert isinstance(fault, CompileFault)
     assert "cannot be the range of a comprehension" in fault.message
+
+
+def nested(first: str, step: str, levels: int) -> str:
+    """Write `cel.bind` in `cel.bind`, each value made of the one before; the last is `last`."""
+    names = [f"a{level}" for level in range(levels)]
+    values = [first, *(step.replace("@", name) for name in names)]
+    bound = zip([*names, "last"], values, strict=True)
+    opening = "".join(f"cel.bind({name}, {value}, " for name, value in bound)
+    return f"{opening}BODY{')' * (levels + 1)}"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        nested("[1, 2, 3, 4]", "@ + @", 24).replace("BODY", "last.size() > 0"),
+        nested("[1]", "[@, @]", 24).replace("BODY", "last == last"),
+        nested("[1]", "[@, @]", 24).replace("BODY", "last.flatten(30).size() > 0"),
+        nested("'0123456789'", "@ + @", 24).replace("BODY", "last.size() > 0"),
+        nested("'0123456789'", "@.replace('', @)", 6).replace("BODY", "last.size() > 0"),
+        nested("[1, 2, 3, 4]", "@ + @", 14).replace("BODY", "sets.contains(last, last)"),
+        nested("[1, 2, 3, 4]", "@ + @", 14).replace("BODY", "last.distinct() == [1]"),
+        "lists.range(1000000).map(x, lists.range(1000000)).size() > 0",
+    ],
+)
+def test_short_expression_cannot_take_long(expression: str) -> None:
+    program = SelectorEngine().compile(expression, STORED)
+
+    assert isinstance(program, Program), str(program)
+    assert str(program.evaluate(NONE)) == "CEL runtime error: actual cost limit exceeded"

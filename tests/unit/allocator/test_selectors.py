@@ -278,6 +278,22 @@ def test_equal_devices_share_one_evaluation() -> None:
     assert program.evaluations == 1
 
 
+def test_patterns_and_new_expressions_are_used_by_several_threads() -> None:
+    engine = SelectorEngine()
+
+    def ask(number: int) -> bool | EvaluationFault:
+        size = number % 3 + 1
+        text = f'device.attributes["d"].name.find("[a-z]{{{size}}}").size() == {size}'
+        program = engine.compile(text)
+        assert isinstance(program, Program)
+        return program.evaluate(FULL)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(200)))
+
+    assert answers == [True] * 200
+
+
 def test_engine_is_used_by_several_threads() -> None:
     engine = SelectorEngine()
 
