@@ -6,7 +6,7 @@ from typing import Final
 
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import ResourceClaim
-from dra_console.allocator.outcomes import Allocated, Outcome
+from dra_console.allocator.outcomes import Allocated, BrokenInput, Outcome
 from dra_console.allocator.search.first_fit import first_fit
 from dra_console.allocator.search.search import search_node
 from dra_console.allocator.world.index import Index
@@ -15,7 +15,7 @@ STEPS_A_NODE: Final = 5_000
 """Devices considered on one node before a change counts as not known to help."""
 
 
-NODES_AT_ONCE: Final = 8
+NODES_AT_ONCE: Final = 16
 """Nodes searched before it is asked again whether steps are left."""
 
 
@@ -32,7 +32,10 @@ class Effort:
     def fitting(
         self, index: Index, claims: Sequence[ResourceClaim], *, nodes: Sequence[Node]
     ) -> Node | None:
-        """Search nodes in order; return the first that fits, if that is found in time."""
+        """Search nodes in order; return the first that fits, if that is found in time.
+
+        As in every search over nodes, broken input ends it.
+        """
         for start in range(0, len(nodes), NODES_AT_ONCE):
             if self.is_spent:
                 return None
@@ -43,7 +46,7 @@ class Effort:
                 step_budget=min(STEPS_A_NODE, self.steps_left),
             )
             self.steps_left -= max(found.outcome.steps, 1)
-            if isinstance(found.outcome, Allocated):
+            if isinstance(found.outcome, Allocated | BrokenInput):
                 return found.node
         return None
 

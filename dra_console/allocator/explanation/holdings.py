@@ -51,8 +51,7 @@ class Holdings:
         if known is None:
             groups: dict[Hashable, list[Place]] = {}
             for place in places.of_node:
-                kinds = tuple(map(view.kind, place.devices))
-                key = (place.outline, kinds, self.states(place))
+                key = (place.outline, _kinds(place, view), self.states(place))
                 groups.setdefault(key, []).append(place)
             known = tuple(map(tuple, groups.values()))
             self._alike[view] = known
@@ -118,6 +117,12 @@ class Holdings:
     def _generation(self, published: PublishedDevice) -> PoolGeneration:
         pool = self._inventory.pool(published.id.pool_id)
         return pool.generation(published.slice.generation)
+
+
+def _kinds(place: Place, view: View) -> tuple[int, ...]:
+    if place.slices is None:
+        return tuple(map(view.kind, place.devices))
+    return tuple([kind for each in place.slices for kind in view.kinds_of(each)])
 
 
 def holdings_of(index: Index) -> Holdings:

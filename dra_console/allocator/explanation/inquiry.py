@@ -197,8 +197,14 @@ class Inquiry:
         chosen: dict[Hashable, Node] = {}
         for each, node in zip(classes, nodes, strict=True):
             chosen.setdefault(self.judgements.contents(each.first), node)
-        different = tuple(chosen.values())
-        adviser = Adviser(self.index, self.all_claims, self.claims, different, Effort(ADVICE_STEPS))
+        adviser = Adviser(
+            self.index,
+            self.all_claims,
+            self.claims,
+            self.nodes,
+            tuple(chosen.values()),
+            Effort(ADVICE_STEPS),
+        )
         return adviser.advise(taints=taints, in_the_way=holders)
 
     def _headline(

@@ -31,11 +31,15 @@ NO_NODE: Final = "no node of the cluster can use this device"
 class Place(NodeDevices):
     """One node. `problems` say of each device why nobody can use it now, or are empty.
 
-    `shared` are the devices that this node can use and others see as well. `outline` is equal
-    for places that have the same names, problems and shared devices.
+    `slices` are those of its devices. `shared` are the devices that this node can use and others
+    see as well. `outline` is equal for places that have the same names, problems and shared
+    devices.
     """
 
     node: Node
+    slices: tuple[PublishedSlice, ...] | None
+    """`None` if it does not have all of their devices, or has them in another order."""
+
     problems: tuple[str, ...]
     shared: tuple[PublishedDevice, ...]
     outline: int
@@ -84,11 +88,29 @@ class _Seen:
     problem: str = ""
 
 
+@dataclass(slots=True)
+class _Own:
+    """What only one node sees."""
+
+    devices: list[PublishedDevice] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    slices: list[PublishedSlice] = field(default_factory=list)
+    is_whole: bool = True
+
+    def add(self, sighting: Sighting, devices: Sequence[PublishedDevice], *, problem: str) -> None:
+        self.devices += devices
+        self.problems += [problem] * len(devices)
+        if isinstance(sighting, PublishedSlice) and len(devices) == len(sighting.devices):
+            self.slices.append(sighting)
+        else:
+            self.is_whole = False
+
+
 def places_of(inventory: Inventory, nodes: Sequence[Node]) -> Places:
     """Place every device, or return the places that were worked out before."""
     with _lock:
         known = _kept.get(inventory)
-    if known is not None and known[0] == nodes:
+    if known is not None and (known[0] is nodes or known[0] == nodes):
         return known[1]
     places = _place(inventory, nodes)
     with _lock:
@@ -98,14 +120,14 @@ def places_of(inventory: Inventory, nodes: Sequence[Node]) -> Places:
 
 def _place(inventory: Inventory, nodes: Sequence[Node]) -> Places:
     seen, unreadable = _sightings(inventory, nodes)
-    own: dict[str, list[tuple[PublishedDevice, str]]] = {node.name: [] for node in nodes}
+    own: dict[str, _Own] = {node.name: _Own() for node in nodes}
     shared: dict[str, list[PublishedDevice]] = {}
     adrift: list[Adrift] = []
     known: set[DeviceId] = set()
     for sighting, each in seen.items():
         devices = _new(_devices(sighting), known)
         if len(each.nodes) == 1:
-            own[each.nodes[0].name] += [(published, each.problem) for published in devices]
+            own[each.nodes[0].name].add(sighting, devices, problem=each.problem)
             continue
         usable_on = tuple(each.usable_on)
         names = tuple(node.name for node in each.nodes)
@@ -138,16 +160,16 @@ def _new(devices: Iterable[PublishedDevice], known: set[DeviceId]) -> list[Publi
 
 def _place_at(
     node: Node,
-    own: Sequence[tuple[PublishedDevice, str]],
+    own: _Own,
     shared: tuple[PublishedDevice, ...],
     *,
     outlines: dict[Outline, int],
 ) -> Place:
-    devices = tuple(published for published, _ in own)
-    problems = tuple(problem for _, problem in own)
-    naming = naming_of(tuple(published.id for published in devices), node=node.name)
+    problems = tuple(own.problems)
+    naming = naming_of(tuple([published.id for published in own.devices]), node=node.name)
     outline = outlines.setdefault((naming, problems, shared), len(outlines))
-    return Place(node.name, devices, node, problems, shared, outline)
+    slices = tuple(own.slices) if own.is_whole else None
+    return Place(node.name, tuple(own.devices), node, slices, problems, shared, outline)
 
 
 def _sightings(inventory: Inventory, nodes: Sequence[Node]) -> tuple[dict[Sighting, _Seen], str]:
@@ -191,8 +213,11 @@ def _problem(pool: NodePool, visible: Sighting, node: Node) -> str:
     """Say why the node cannot use what it sees; empty if it can."""
     if pool.status is not PoolStatus.READY:
         return f"its pool is {pool.status}: {pool.problem}"
-    needs_skipping = any(each.skip_node_operations for each in _devices(visible))
-    if needs_skipping and DECLARED_FEATURE not in node.declared_features:
+    if (
+        visible.slice.skip_node_operations
+        and DECLARED_FEATURE not in node.declared_features
+        and any(each.skip_node_operations for each in _devices(visible))
+    ):
         return f"the node does not declare {DECLARED_FEATURE}"
     return ""
 

@@ -22,7 +22,7 @@ from dra_console.allocator.explanation.relaxations import (
 )
 from dra_console.allocator.inventory import Node, Taint
 from dra_console.allocator.model import ResourceClaim
-from dra_console.allocator.outcomes import Allocated
+from dra_console.allocator.outcomes import Allocated, BrokenInput
 from dra_console.allocator.world.index import Index
 
 NODE_LIMIT: Final = 64
@@ -37,7 +37,10 @@ WAITS_TOLD: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Adviser:
-    """Tries changes; `nodes` are one of each class, in the order in which they came close."""
+    """Tries changes on `nodes`, which are tried in order when claims are allocated.
+
+    `different` are one of each class of them, in the order in which they came close.
+    """
 
     index: Index
     holders: Sequence[ResourceClaim]
@@ -45,6 +48,7 @@ class Adviser:
 
     claims: Sequence[ResourceClaim]
     nodes: Sequence[Node]
+    different: Sequence[Node]
     effort: Effort
 
     def advise(
@@ -80,7 +84,14 @@ class Adviser:
                 yield best
 
     def _tried(self, relaxation: Relaxation) -> Iterator[Suggestion]:
-        node = self.effort.fitting(self.index, relaxation.claims, nodes=self.nodes[:NODE_LIMIT])
+        """Try a change on nodes that differ, and if one of them will do, on all of them.
+
+        A node that comes before it may do as well, or show that the claim is broken now.
+        """
+        claims = relaxation.claims
+        node = self.effort.fitting(self.index, claims, nodes=self.different[:NODE_LIMIT])
+        if node is not None:
+            node = self.effort.fitting(self.index, claims, nodes=self.nodes)
         if node is not None:
             yield Suggestion(relaxation.text, f"fits on {node.name}", patches=relaxation.patches)
 
@@ -90,18 +101,20 @@ class Adviser:
             if self.effort.is_spent or told == WAITS_TOLD:
                 return
             ended = holder.claim
-            index = without(self.index, ended, claims=self.holders)
-            node = next(
-                (
-                    node
-                    for node in holder.nodes
-                    if isinstance(self.effort.search(index, self.claims, node=node), Allocated)
-                ),
-                None,
-            )
+            node = self._node_without(ended, holder.nodes)
             if node is None:
                 continue
             told += 1
             held = len(ended.allocation.results) if ended.allocation else 0
             text = f"Wait for the claim that holds {held} {'device' if held == 1 else 'devices'}"
             yield Suggestion(text, f"fits on {node.name}", holder=ended)
+
+    def _node_without(self, ended: ResourceClaim, nodes: Sequence[Node]) -> Node | None:
+        index = without(self.index, ended, claims=self.holders)
+        for node in nodes:
+            match self.effort.search(index, self.claims, node=node):
+                case Allocated():
+                    return node
+                case BrokenInput():
+                    return None
+        return None
