@@ -120,7 +120,7 @@ def test_expression_fails_on_the_device(expression: str, asked: DeviceFacts, exp
     assert str(said(expression, asked)).startswith(expected)
 
 
-def test_list_longer_than_any_device_may_have_is_looked_through() -> None:
+def test_211_list_longer_than_any_device_may_have_is_looked_through() -> None:
     """Case 211 has an error here; the release that `make oracle` builds, 0.37.2, has none.
 
     The API refuses more than 48 values of a device, so no stored device tells the two apart.
