@@ -15,8 +15,8 @@ from tests.oracle.expressions.crossed import crossed
 from tests.oracle.go import oracle_binary
 
 FIXED_SEED = 1
-EXPRESSIONS = 1_000
-FRESH_EXPRESSIONS = 500
+EXPRESSIONS = 600
+FRESH_EXPRESSIONS = 300
 STRIDE = 12
 """A run compares every twelfth of the crossed ones, `make oracle` all."""
 

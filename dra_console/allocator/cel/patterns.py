@@ -18,8 +18,10 @@ from dra_console.allocator.cel.values import EvaluationError, Value
 
 CONFIG: Final = "name: patterns\nextensions:\n- name: optional\n- name: regex\n"
 ANSWERS_KEPT: Final = 4_096
-REPEATS_LIMIT: Final = 1_000
-"""RE2 repeats no more often; a device's texts have 64 characters."""
+CHARACTERS_LIMIT: Final = 128
+"""Of texts that are searched place by place; a device's texts have 64 characters."""
+LOOKS_AROUND: Final = re.compile(r"(?<!\[)\^|\\[AbB]")
+"""What a pattern can say of the place where it matches."""
 GROUP: Final = re.compile(
     r"(?P<kept>\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]|\(\?(?!P?<)|[^(])"
     r"|(?P<capturing>\((?:\?P?<[A-Za-z_]\w*>)?)",
@@ -37,6 +39,7 @@ def _program(expression: str) -> cel.Expression:
 
 
 MATCHES: Final = "subject.matches(pattern)"
+EVERY: Final = "regex.extractAll(subject, pattern)"
 FIRST: Final = "regex.extract(subject, pattern).orValue('')"
 
 
@@ -77,12 +80,23 @@ def _find(values: Sequence[Value]) -> str:
 
 def _find_all(values: Sequence[Value]) -> list[Value]:
     limit = whole(values[2]) if len(values) > 2 else -1  # noqa: PLR2004  a limit
-    every = _all(text(values[0]), without_groups(text(values[1])))
+    subject, pattern = text(values[0]), without_groups(text(values[1]))
+    if LOOKS_AROUND.search(pattern) or _asked(MATCHES, "", pattern):
+        every = _all(subject, pattern)
+    else:
+        found = _asked(EVERY, subject, pattern)
+        every = map(str, found) if isinstance(found, list) else iter(())
     return [*(every if limit < 0 else islice(every, limit))]
 
 
 def _all(subject: str, pattern: str) -> Iterator[str]:
-    """Walk the matches as Go does: none is empty right behind another one."""
+    """Walk the matches as Go does: none is empty right behind another one.
+
+    The engine itself goes on behind a match as if the text began there, and gets no further at
+    empty ones.
+    """
+    if len(subject) > CHARACTERS_LIMIT:
+        raise EvaluationError(f"findAll looks at {CHARACTERS_LIMIT} characters with this pattern")
     at, last_end = 0, -1
     while at <= len(subject):
         found = _from(subject, pattern, at)
@@ -104,13 +118,9 @@ def _from(subject: str, pattern: str, at: int) -> tuple[int, str] | None:
 
     What is before the match is asked for, so that the pattern sees where the text begins.
     """
-    if at > REPEATS_LIMIT:
-        raise EvaluationError(f"findAll looks at {REPEATS_LIMIT} characters only")
     if not _asked(MATCHES, subject, rf"\A(?s:.{{{at},}}?)(?:{pattern})"):
         return None
     before = str(_asked(FIRST, subject, rf"\A((?s:.{{{at},}}?))(?:{pattern})"))
-    if len(before) > REPEATS_LIMIT:
-        raise EvaluationError(f"findAll looks at {REPEATS_LIMIT} characters only")
     match = str(_asked(FIRST, subject, rf"\A(?s:.{{{len(before)}}})((?:{pattern}))"))
     return len(before), match
 

@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(LARGEST_SEED))
     wanted = parser.parse_args(arguments)
     started = time.monotonic()
+    sys.stdout.write(f"{wanted.count} expressions of seed {wanted.seed}\n")
+    sys.stdout.flush()
     report = compare(build(), wanted.seed, wanted.count)
     every = compare_cases(build(), crossed())
     report.differences += every.differences

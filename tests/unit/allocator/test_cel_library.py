@@ -47,6 +47,7 @@ TRUE = [
     '"a1b22".findAll("([a-z])([0-9]+)") == ["a1", "b22"]',
     '"a1b22".findAll("[0-9]+", 1) == ["1"] && "ab".findAll("[0-9]").size() == 0',
     '"baac".findAll("a*") == ["", "aa", ""]',
+    '"a,b".findAll("[^,]") == ["a", "b"] && "aa b".findAll("\\\\ba") == ["a"]',
     '"ab".findAll("^") == [""] && "abab".findAll("^a") == ["a"]',
     '"H100".matches("^H(?i)1") && !"A100".matches("^H")',
     # lists

@@ -228,8 +228,8 @@ AT_RUN_TIME = [
     ),
     pytest.param(
         f'"{"a" * 1001}".findAll("b*").size() == 0',
-        "findAll looks at 1000 characters only",
-        id="findAll in more than 1,000 characters: a device's texts have 64",
+        "findAll looks at 128 characters with this pattern",
+        id="findAll of what may match nothing in more than 128 characters: devices' texts have 64",
     ),
     pytest.param(
         '"%e".format([1.0]) == ""',
