@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import redis
 
@@ -18,6 +19,12 @@ from tests import settings as test_settings
 
 SERVERS = Path(test_settings.SERVERS_DIR)
 START_SECONDS = 20
+
+# A busy machine is no finding: no test of ours fails because it took long.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 
 def need(program: str, *places: str) -> str:
