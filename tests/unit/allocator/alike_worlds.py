@@ -4,27 +4,17 @@ What is known of one node is told of others that are alike, so a world in which 
 nodes are equal, and one differs in what must not be overlooked, is where that would show.
 """
 
-from copy import deepcopy
-
 from hypothesis import strategies as st
 
 from dra_console.allocator.model import Json, JsonObject
-from tests.builders.objects import a_node, a_result, an_allocated_claim
-from tests.unit.allocator.worlds import claim, counters, dev, pool, r
+from tests.builders.objects import a_counter_set, a_node, a_result, an_allocated_claim
+from tests.unit.allocator.worlds import claim, dev, pool, r
 
 NODES = 6
 DEVICES = 4
 SHARE = "00000000-0000-4000-8000-000000000001"
 
-PLAIN: dict[str, Json] = {}
-SHAREABLE: dict[str, Json] = {"allowMultipleAllocations": True}
-BOUND: dict[str, Json] = {
-    "bindingConditions": ["ready"],
-    "bindingFailureConditions": ["failed"],
-    "bindsToNode": True,
-}
 TAINT: dict[str, Json] = {"key": "k", "value": "v", "effect": "NoSchedule"}
-TAINTED: dict[str, Json] = {"taints": [TAINT]}
 POLICY: Json = {
     "default": "1",
     "validRange": {"min": "1", "step": "1", "max": "4"},
@@ -38,58 +28,86 @@ SELECTORS = (
 )
 
 
-@st.composite
-def bodies(draw: st.DrawFn, name: str) -> JsonObject:
-    """Draw a device."""
-    attributes: dict[str, Json] = {
-        "model": draw(st.sampled_from(("big", "big", "small"))),
-        "uuid": name,
-    }
-    if draw(st.booleans()):
-        attributes["numa"] = draw(st.integers(0, 1))
-    if draw(st.integers(0, 9)) == 0:
-        attributes["broken"] = 1
-    uses = draw(st.sampled_from((None, None, "1", "2")))
-    fields = draw(st.sampled_from((PLAIN, PLAIN, PLAIN, SHAREABLE, BOUND, TAINTED)))
-    device = dev(
-        name,
-        mem=draw(st.sampled_from(("2", "4"))),
-        attributes=attributes,
-        uses={"board": {"memory": uses}} if uses else None,
-    )
-    capacity = device["capacity"]
-    assert isinstance(capacity, dict)
-    if fields is SHAREABLE and draw(st.booleans()):
-        capacity["memory"] = {"value": "4", "requestPolicy": POLICY}
-    return device | fields
+def draws_of(amount: str) -> Json:
+    return a_counter_set("board", {"memory": amount}, key="counterSet")
+
+
+def a_body(name: str, uses: str | None) -> JsonObject:
+    """Build the device that all others are copies of, but for a UUID."""
+    attributes: dict[str, Json] = {"model": "big", "numa": 0, "uuid": name}
+    draws = {"board": {"memory": uses}} if uses else None
+    return dev(name, mem="4", attributes=attributes, uses=draws)
+
+
+ALTERATIONS: dict[str, JsonObject] = {
+    "model": {"attributes": {"model": {"string": "small"}}},
+    "numa": {"attributes": {"numa": {"int": 1}}},
+    "numa of another type": {"attributes": {"numa": {"string": "0"}}},
+    "broken": {"attributes": {"broken": {"int": 1}}},
+    "no version": {"attributes": {"firmware": {"version": "v1"}}},
+    "memory": {"capacity": {"memory": {"value": "1"}}},
+    "policy": {
+        "capacity": {"memory": {"value": "4", "requestPolicy": POLICY}},
+        "allowMultipleAllocations": True,
+    },
+    "shareable": {"allowMultipleAllocations": True},
+    "tainted": {"taints": [TAINT]},
+    "bound": {
+        "bindingConditions": ["ready"],
+        "bindingFailureConditions": ["failed"],
+        "bindsToNode": True,
+    },
+    "draws 1": {"consumesCounters": [draws_of("1")]},
+    "draws 3": {"consumesCounters": [draws_of("3")]},
+}
+"""Each changes one thing about a device."""
+
+
+def altered(device: JsonObject, alteration: str) -> JsonObject:
+    """Put the fields of an alteration over a device, or into a mapping of it."""
+    fields = dict(device)
+    for name, value in ALTERATIONS[alteration].items():
+        known = fields.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            fields[name] = known | value
+        else:
+            fields[name] = value
+    return fields
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[JsonObject]:
-    """Draw nodes that are copies of one, then change one device here and there."""
-    model = [draw(bodies(f"gpu-{at}")) for at in range(DEVICES)]
-    board = draw(st.sampled_from(("3", "4", "8")))
-    objects = []
+    """Draw nodes that are copies of one, then change one thing here and there."""
+    uses = draw(st.sampled_from((None, None, "1", "2")))
+    devices = [[a_body(f"gpu-{at}", uses) for at in range(DEVICES)] for _ in range(NODES)]
+    totals = ["4"] * NODES
+    parts = ["2"] * NODES
+    for node in draw(st.lists(st.integers(0, NODES - 1), max_size=5)):
+        what = draw(st.sampled_from((*ALTERATIONS, "total", "part")))
+        place = draw(st.integers(0, DEVICES - 1))
+        if what == "total":
+            totals[node] = "2"
+        elif what == "part":
+            parts[node] = "3"
+        else:
+            devices[node][place] = altered(devices[node][place], what)
+    objects = [a_node(f"node-{number}", zone=f"z{number % 2}") for number in range(NODES)]
     for number in range(NODES):
-        devices = deepcopy(model)
-        if draw(st.integers(0, 2)) == 0:
-            place = draw(st.integers(0, DEVICES - 1))
-            devices[place] = draw(bodies(f"gpu-{place}"))
-        total = draw(st.sampled_from((board, board, board, "2")))
-        part = draw(st.sampled_from(("/2", "/2", "/2", "/2", "/3")))
-        name = f"node-{number}"
+        name, part = f"node-{number}", parts[number]
+        board = a_counter_set("board", {"memory": totals[number]})
         objects += [
-            a_node(name, zone=f"z{number % 2}"),
-            counters(name, part=f"1{part}", board={"memory": total}) | {},
-            pool(name, *devices, node=name, part=f"2{part}"),
+            pool(
+                name,
+                node=name,
+                part=f"1/{part}",
+                slice_name=f"board-{name}",
+                sharedCounters=[board],
+            ),
+            pool(name, *devices[number], node=name, part=f"2/{part}"),
         ]
-        spec = objects[-2]["spec"]
-        assert isinstance(spec, dict)
-        spec["nodeName"] = name
     if draw(st.booleans()):
-        shared = [draw(bodies(f"gpu-{at}")) for at in range(2)]
-        stripped = [{k: v for k, v in each.items() if k != "consumesCounters"} for each in shared]
-        objects.append(pool("anywhere", *stripped, node=None, allNodes=True))
+        everywhere = [a_body(f"gpu-{at}", None) for at in range(2)]
+        objects.append(pool("anywhere", *everywhere, node=None, allNodes=True))
     return objects
 
 

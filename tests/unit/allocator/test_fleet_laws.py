@@ -140,26 +140,39 @@ def test_a_fleet_that_changed_answers_as_one_that_starts_with_the_same_objects(
 @SLOW
 @given(
     world=alike_worlds.worlds(),
-    asked=st.lists(alike_worlds.claims(), min_size=1, max_size=3),
-    held=st.lists(alike_worlds.holders(), max_size=12),
+    asked=st.lists(alike_worlds.claims(), min_size=1, max_size=2),
+    steps=st.lists(
+        st.one_of(st.sampled_from(["hold", "hold", "release"]), alike_worlds.holders()),
+        min_size=1,
+        max_size=30,
+    ),
     step_budget=BUDGETS,
     rules=st.sampled_from([Rules(), Rules(), Rules(quirks=Quirks.none())]),
 )
 def test_what_is_known_of_a_node_is_told_only_of_nodes_that_are_alike(
     world: list[JsonObject],
     asked: list[JsonObject],
-    held: list[JsonObject],
+    steps: list[str | JsonObject],
     step_budget: int,
     rules: Rules,
 ) -> None:
     fleet = Fleet(snapshot(*world), rules=rules)
     questions = [decode_claim(each) for each in asked]
+    held: list[str] = []
 
-    for holder in [None, *map(decode_claim, held)]:
-        if holder is not None and holder.key in {each.key for each in fleet.snapshot().claims}:
-            fleet.remove_claim(holder.key)
-        elif holder is not None:
-            fleet.put_claim(holder)
-        for question in questions:
-            check(fleet, [question], rules=rules, step_budget=step_budget)
+    for number, step in enumerate(steps):
+        question = questions[number % len(questions)]
+        if step == "hold":
+            found = fleet.first_fit([question], step_budget=step_budget).outcome
+            if isinstance(found, Allocated):
+                name = f"held-{number}"
+                fleet.put_claim(replace(question, name=name, allocation=found.results[0]))
+                held.append(f"t/{name}")
+        elif step == "release":
+            if held:
+                fleet.remove_claim(held.pop(number % len(held)))
+        elif isinstance(step, dict):
+            fleet.put_claim(decode_claim(step))
+        for each in questions:
+            check(fleet, [each], rules=rules, step_budget=step_budget)
     check(fleet, questions, rules=rules, step_budget=step_budget)
