@@ -28,6 +28,7 @@ type celQuestion struct {
 // celAnswer is one line of output. MaxCost is null where upstream knows no bound.
 type celAnswer struct {
 	CompileError string      `json:"compileError,omitempty"`
+	Panic        string      `json:"panic,omitempty"`
 	MaxCost      *uint64     `json:"maxCost"`
 	Results      []celResult `json:"results"`
 }
@@ -69,7 +70,13 @@ func celSelectors(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-func answerCEL(compiler selectorCompiler, question celQuestion) celAnswer {
+// answerCEL asks upstream, whose type checker panics on a few odd expressions.
+func answerCEL(compiler selectorCompiler, question celQuestion) (answer celAnswer) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			answer = celAnswer{Panic: fmt.Sprint(failure), Results: []celResult{}}
+		}
+	}()
 	environmentType := environment.StoredExpressions
 	if question.IsNew {
 		environmentType = environment.NewExpressions
@@ -78,7 +85,7 @@ func answerCEL(compiler selectorCompiler, question celQuestion) celAnswer {
 	if compiled.Error != nil {
 		return celAnswer{CompileError: compiled.Error.Detail, Results: []celResult{}}
 	}
-	answer := celAnswer{Results: make([]celResult, len(question.Devices))}
+	answer = celAnswer{Results: make([]celResult, len(question.Devices))}
 	if compiled.MaxCost != math.MaxUint64 {
 		answer.MaxCost = &compiled.MaxCost
 	}
