@@ -13,14 +13,12 @@ from itertools import chain
 from pathlib import Path
 
 from benchmarks.churning import streams
-from benchmarks.document import figures, renew
-from benchmarks.explaining import explanations
 from benchmarks.indexing import index_questions
 from benchmarks.machine import machine
 from benchmarks.measuring import measure
+from benchmarks.questions import explanations, selections
 from benchmarks.scenarios import Scale, scenarios
-from benchmarks.selecting import selections
-from benchmarks.table import Row
+from benchmarks.table import Row, figures, renew
 from benchmarks.upstream import Upstream, build_oracle
 
 

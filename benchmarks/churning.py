@@ -1,5 +1,6 @@
 """B1 and B3: many pods in a row on one fleet in memory, and a fleet whose pods come and go."""
 
+import math
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -7,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from benchmarks.answers import compare
 from benchmarks.claims import a_claim, a_request
 from benchmarks.fleets import PCIE_ROOT, World, attribute, empty_fleet
+from benchmarks.ours import placement_of, settle
 from benchmarks.questions import Question
+from benchmarks.reference import Reference
 from benchmarks.scenarios import Scale
 from benchmarks.table import Row, duration
 from benchmarks.targets import AtLeast, AtMost, Column
@@ -80,8 +84,26 @@ class Traffic:
         self.fleet.remove_claim(self.running.pop().key)
 
 
+def check_against_reference(traffic: Traffic) -> None:
+    """Hold what the fleet answers now against the plain method on a snapshot of it.
+
+    Raises:
+        DifferentAnswersError: they disagree on some kind of pod.
+
+    """
+    snapshot = traffic.fleet.snapshot()
+    for claim in traffic.kinds:
+        answers = {
+            "the fleet": [placement_of(traffic.fleet.first_fit([claim]))],
+            "the reference method": [Reference(snapshot).place(claim, deadline=math.inf)],
+        }
+        compare(f"{len(traffic.running)} pods on {len(snapshot.nodes)} nodes", answers)
+
+
 def _filled(world: World, question: Question, _seconds: float) -> Row:
-    traffic = Traffic(Fleet(world.snapshot), [decode_claim(KINDS[0])])
+    snapshot = world.snapshot
+    settle()
+    traffic = Traffic(Fleet(snapshot), [decode_claim(KINDS[0])])
     while traffic.come():
         pass
     spent = sum(traffic.seconds)
@@ -97,8 +119,10 @@ def _filled(world: World, question: Question, _seconds: float) -> Row:
 
 def _churned(world: World, kinds: Sequence[JsonObject], question: Question, seconds: float) -> Row:
     dice = random.Random(1)  # noqa: S311 - the same traffic in every run
-    traffic = Traffic(Fleet(world.snapshot), [decode_claim(each) for each in kinds])
-    total = sum(len(each.devices) for each in world.snapshot.slices)
+    snapshot = world.snapshot
+    settle()
+    traffic = Traffic(Fleet(snapshot), [decode_claim(each) for each in kinds])
+    total = sum(len(each.devices) for each in snapshot.slices)
     wanted, held = FULL * total, 0
     while held < wanted and (got := traffic.come()):
         held += got
@@ -108,6 +132,7 @@ def _churned(world: World, kinds: Sequence[JsonObject], question: Question, seco
     while time.perf_counter() < ends:
         traffic.go(dice)
         traffic.come()
+    check_against_reference(traffic)
     ordered = sorted(traffic.seconds)
     return Row(
         question.id,

@@ -1,12 +1,19 @@
-"""The table that people read and the JSON that programs read."""
+"""The table that people read, the JSON that programs read, and the document that explains both.
+
+In the document everything between two marks is replaced; the words around them are people's.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from benchmarks.targets import Column, Faster, Seconds, Target
 from dra_console.allocator.model import Json, JsonObject
 
-NO_FIGURE = "-"
+NO_FIGURE: Final = "-"
+BEGIN: Final = "<!-- figures of `make bench` from here -->"
+END: Final = "<!-- to here -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +121,28 @@ def _three_digits(number: float) -> str:
 
 def _verdict(is_met: bool | None) -> str:  # noqa: FBT001 - printed, not a choice
     return {True: "yes", False: "NO", None: "not known"}[is_met]
+
+
+def renew(document: Path, rows: Sequence[Row], facts: JsonObject) -> None:
+    """Replace the figures of a document.
+
+    Raises:
+        ValueError: the document lacks one of the marks.
+
+    """
+    text = document.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _old, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{document}: expected the marks {BEGIN} and {END}")
+    renewed = f"{before}{BEGIN}\n\n{figures(rows, facts)}\n\n{END}{after}"
+    document.write_text(renewed, encoding="utf-8")
+
+
+def figures(rows: Sequence[Row], facts: JsonObject) -> str:
+    """Write machine, table, remarks and missed targets as Markdown."""
+    machine = "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in facts.items())
+    not_met = [f"- {each}" for each in missed(rows)] or ["none"]
+    return "\n".join(
+        [machine, "", table(rows), "", remarks(rows), "", "Not met:", "", *not_met],
+    )

@@ -1,20 +1,20 @@
 """What only our allocator is asked runs on a handful of nodes, too."""
 
+import random
 from pathlib import Path
 
 import pytest
 
-from benchmarks.churning import streams
+from benchmarks.churning import KINDS, Traffic, check_against_reference, streams
 from benchmarks.claims import RAREST_BOARD
-from benchmarks.document import BEGIN, END, renew
-from benchmarks.explaining import explanations
 from benchmarks.fleets import gpu_fleet
 from benchmarks.indexing import index_megabytes, index_questions
-from benchmarks.questions import Question
+from benchmarks.questions import Question, explanations, matching, selections
 from benchmarks.scenarios import Scale
-from benchmarks.selecting import matching, selections
-from benchmarks.table import Row
+from benchmarks.table import BEGIN, END, Row, renew
 from benchmarks.targets import AtMost, Column
+from dra_console.allocator.decoding.decode import decode_claim
+from dra_console.allocator.search.fleet import Fleet
 from dra_console.allocator.world.index import index_of
 
 TINY = Scale(small_nodes=4, sharing_nodes=4, large_nodes=4, stream=2)
@@ -45,6 +45,21 @@ def test_the_expression_on_the_board_selects_the_rarest_one() -> None:
     world = gpu_fleet("ten racks", nodes=10, gpus=8)
 
     assert matching(index_of(world.snapshot), RAREST_BOARD) == 8
+
+
+def test_a_fleet_in_traffic_answers_as_the_plain_method_does_on_its_snapshot() -> None:
+    world = gpu_fleet("ten racks", nodes=10, gpus=8)
+    traffic = Traffic(Fleet(world.snapshot), [decode_claim(each) for each in KINDS])
+    dice = random.Random(3)
+
+    for _ in range(25):
+        traffic.come()
+        traffic.come()
+        traffic.go(dice)
+        check_against_reference(traffic)
+
+    assert len(traffic.running) == 25
+    assert len(traffic.seconds) == 50
 
 
 def test_the_index_is_weighed_without_its_snapshot() -> None:
