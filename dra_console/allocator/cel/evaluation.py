@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from dra_console.allocator.cel import run_costs
+from dra_console.allocator.cel.folds import folded
 from dra_console.allocator.cel.frames import Failure, Frame, Growing, Lazy, Meter, Step
 from dra_console.allocator.cel.library import FUNCTIONS
 from dra_console.allocator.cel.operators import Function, add, is_in, item, item_or_none
@@ -34,12 +35,9 @@ from dra_console.allocator.cel.values import (
     as_key,
     from_key,
     no_such_overload,
-    type_name,
 )
 from dra_console.allocator.semver import Semver
 
-ACCUMULATOR: Final = "@result"
-"""What macros call their accumulator; `cel.bind` uses the name that the user gave."""
 READ_ONCE: Final = frozenset({"quantity", "semver", "ip", "cidr", "url", "duration", "timestamp"})
 """Functions that read a text; of a constant they make another one, which does not change."""
 UNLIMITED: Final = 1 << 63
@@ -66,7 +64,7 @@ def compiled(node: Node) -> Step:  # noqa: PLR0911  one kind of node each
         case MapOf():
             return _map(node)
         case Fold():
-            return _fold(node)
+            return folded(node, compiled)
 
 
 def _name(name: str) -> Step:
@@ -249,63 +247,3 @@ def _map(node: MapOf) -> Step:
         return values
 
     return build
-
-
-def _fold(node: Fold) -> Step:
-    is_bind = (
-        node.range == ListOf(node.range.number, ())
-        and isinstance(node.condition, Literal)
-        and node.condition.value is False
-        and node.accumulator != ACCUMULATOR
-    )
-    return _bind(node) if is_bind else _loop(node)
-
-
-def _bind(node: Fold) -> Step:
-    start, result, name = compiled(node.start), compiled(node.result), node.accumulator
-
-    def bind(frame: Frame) -> Value:
-        lazy = Lazy(start, frame)
-        return result(Frame(frame.variables | {name: lazy}, frame.meter))
-
-    return bind
-
-
-def _loop(node: Fold) -> Step:
-    values, start, condition, step, result = map(
-        compiled, (node.range, node.start, node.condition, node.step, node.result)
-    )
-    begins_empty = isinstance(node.start, ListOf) and not node.start.elements
-    keeps_going = isinstance(node.condition, Literal)
-
-    def loop(frame: Frame) -> Value:
-        held = values(frame)
-        if not isinstance(held, list | dict):
-            raise EvaluationError(f"got '{type_name(held)}', expected iterable type")
-        accumulated: Value | Failure = Growing() if begins_empty else start(frame)
-        inner = Frame(dict(frame.variables), frame.meter)
-        for key, value in _walk(held):
-            if node.second_variable:
-                inner.variables[node.variable] = key
-                inner.variables[node.second_variable] = value
-            else:
-                inner.variables[node.variable] = value if isinstance(held, list) else key
-            inner.variables[node.accumulator] = accumulated
-            if not keeps_going and condition(inner) is not True:
-                break
-            try:
-                accumulated = step(inner)
-            except EvaluationError as error:
-                accumulated = Failure(error)
-        if isinstance(accumulated, Growing):
-            accumulated = [*accumulated]
-        outer = Frame(frame.variables | {node.accumulator: accumulated}, frame.meter)
-        return result(outer)
-
-    return loop
-
-
-def _walk(held: list[Value] | dict[Hashable, Value]) -> list[tuple[Value, Value]]:
-    if isinstance(held, list):
-        return list(enumerate(held))
-    return [(from_key(key), value) for key, value in held.items()]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from dra_console.allocator.cel import moments
-from dra_console.allocator.cel.addresses import parse_url
 from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.quantities import is_parsed
 from dra_console.allocator.cel.strings import text
+from dra_console.allocator.cel.urls import parse_url
 from dra_console.allocator.cel.values import NONE, Foreign, Optional, Value, no_such_overload
 
 Check: TypeAlias = Callable[[str], str | None]

@@ -17,6 +17,7 @@ from dra_console.allocator.cel import (
     patterns,
     quantities,
     strings,
+    urls,
 )
 from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.values import (
@@ -82,6 +83,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **lists.FUNCTIONS,
     **quantities.FUNCTIONS,
     **addresses.FUNCTIONS,
+    **urls.FUNCTIONS,
     **formats.FUNCTIONS,
     **OPTIONALS,
 }
