@@ -6,9 +6,11 @@ import pytest
 
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.explanation.explain import Explanation, explain
+from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.attempts import (
+    DEVICES_LISTED,
     KEPT_AFTER_LAST,
     KEPT_PER_CLAIM,
     forget_old,
@@ -20,6 +22,7 @@ from tests.builders.objects import a_claim, a_class, a_device, a_node, a_request
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_url")]
 
+SAME_ROOT: JsonObject = {"matchAttribute": "gpu.nvidia.com/pcieRoot"}
 NOW = datetime(2026, 11, 29, 20, 0, tzinfo=UTC)
 
 
@@ -90,3 +93,19 @@ def test_attempts_that_ended_long_ago_are_forgotten_with_their_cluster_only(
     left = Attempt.objects.values_list("cluster__name", "claim_name")
     assert forgotten == 1
     assert set(left) == {("test", "young"), ("elsewhere", "train")}
+
+
+def test_a_stored_explanation_names_so_many_devices_at_most(cluster: Cluster) -> None:
+    world = [a_class()]
+    for number in range(60):
+        devices = [a_device(f"uuid-{number * 100 + gpu}") for gpu in range(50)]
+        world += [a_node(f"node-{number}"), a_slice(node=f"node-{number}", devices=devices)]
+    claim = decode_claim(a_claim(requests=[a_request(count=31)], constraints=[SAME_ROOT]))
+
+    record(a_claim_row(cluster), explain(decode_snapshot(world), [claim]), pod_name="", at=NOW)
+
+    stored = Attempt.objects.get().explanation
+    listed = sum(len(group["devices"] or ()) for group in stored["groups"])
+    counted = sum(verdict["count"] for group in stored["groups"] for verdict in group["verdicts"])
+    assert listed == DEVICES_LISTED == 2_000
+    assert counted == stored["funnel"]["considered"] == 3_000
