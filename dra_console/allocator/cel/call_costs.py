@@ -6,23 +6,22 @@ k8s.io/apiserver/pkg/cel/library/cost.go. A call that is in none of them costs 1
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from dra_console.allocator.cel.estimates import (
-    LIST_COST,
     REGEX_FACTOR,
     TEXT_FACTOR,
     UNBOUNDED,
     UNKNOWN,
-    Path,
     Size,
     added,
     hinted,
     scaled,
     times,
 )
-from dra_console.allocator.cel.tree import CelType, Kind, Literal, Node
+from dra_console.allocator.cel.list_costs import LIST_COSTS
+from dra_console.allocator.cel.operands import ONE, CallEstimate, Estimate, Operand, wrapped
+from dra_console.allocator.cel.tree import Kind, Literal
 
 FORMAT_PATTERN_LENGTH: Final = 128
 """The longest pattern of a named format, as upstream assumes it."""
@@ -34,38 +33,11 @@ CHEAP_EQUALITY: Final = frozenset(
 FORMAT_SIZE: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class CallEstimate:
-    """The greatest cost of a call, and the size of what it returns if that is known."""
-
-    cost: int
-    result: Size | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """The target or an argument of a call."""
-
-    node: Node
-    path: Path
-    type: CelType
-    known_size: Size | None
-
-    @property
-    def size(self) -> Size:
-        """The size, or everything."""
-        return self.known_size or UNKNOWN
-
-
-Estimate: TypeAlias = Callable[[str, Operand | None, Sequence[Operand]], CallEstimate | None]
-ONE: Final = CallEstimate(1)
-
-
 def estimate_call(
     function: str, overload: str, target: Operand | None, arguments: Sequence[Operand]
 ) -> CallEstimate:
     """Estimate a call, without its arguments."""
-    estimate = BY_OVERLOAD.get(overload) or BY_FUNCTION.get(function)
+    estimate = LIST_COSTS.get(overload) or BY_FUNCTION.get(function)
     found = estimate(overload, target, arguments) if estimate else None
     if found is None and overload in BY_CORE_OVERLOAD:
         found = BY_CORE_OVERLOAD[overload](overload, target, arguments)
@@ -136,7 +108,7 @@ def _split(_: str, target: Operand | None, arguments: Sequence[Operand]) -> Call
     if len(arguments) > 1:
         match arguments[1].node:
             case Literal(value=int() as limit):
-                most = _wrapped(limit)
+                most = wrapped(limit)
     return CallEstimate(target.size.scaled(2 * TEXT_FACTOR), Size(0, most))
 
 
@@ -206,62 +178,6 @@ def _equality(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> 
     return None
 
 
-def _literal(operand: Operand, otherwise: int) -> int:
-    match operand.node:
-        case Literal(value=int() as value) if not isinstance(value, bool):
-            return max(value, 0)
-    return otherwise
-
-
-def _wrapped(size: int) -> int:
-    """Leave the 64 bits as upstream's own arithmetic does here, by beginning again at zero."""
-    return size % (UNBOUNDED + 1)
-
-
-def _made(factor: float, size: Size) -> CallEstimate:
-    return CallEstimate(added(size.scaled(factor), 1, LIST_COST), size)
-
-
-def _slice(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
-    if target is None:
-        return None
-    start = _literal(arguments[0], 0)
-    end = _literal(arguments[1], target.size.greatest)
-    return _made(1, Size.fixed(_wrapped(end - start)))
-
-
-def _range(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
-    return _made(1, Size.fixed(_literal(arguments[0], UNBOUNDED)))
-
-
-def _reverse(_: str, target: Operand | None, _arguments: Sequence[Operand]) -> CallEstimate | None:
-    return None if target is None else _made(1, target.size)
-
-
-def _flatten(_: str, target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate | None:
-    if target is None:
-        return None
-    depth = _literal(arguments[0], UNBOUNDED) if arguments else 1
-    return _made(float(depth), target.size)
-
-
-def _squared(factor: float) -> Estimate:
-    def estimate(
-        _: str, target: Operand | None, _arguments: Sequence[Operand]
-    ) -> CallEstimate | None:
-        return None if target is None else _made(factor, target.size * target.size)
-
-    return estimate
-
-
-def _sets(factor: int) -> Estimate:
-    def estimate(_: str, _target: Operand | None, arguments: Sequence[Operand]) -> CallEstimate:
-        product = arguments[0].size * arguments[1].size
-        return CallEstimate(added(product.scaled(factor), 1))
-
-    return estimate
-
-
 def _formatted(
     _: str, target: Operand | None, _arguments: Sequence[Operand]
 ) -> CallEstimate | None:
@@ -315,28 +231,12 @@ BY_FUNCTION: Final[Mapping[str, Estimate]] = {
     "validate": _validate,
     "_==_": _equality,
 }
-BY_OVERLOAD: Final[Mapping[str, Estimate]] = {
-    "list_slice": _slice,
-    "lists_range": _range,
-    "list_reverse": _reverse,
-    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
-    "list_distinct": _squared(2),
-    **{
-        f"list_{name}_sort": _squared(2 + TEXT_FACTOR if name in {"string", "bytes"} else 2)
-        for name in (
-            "int", "uint", "double", "bool", "string", "bytes",
-            "google.protobuf.Duration", "google.protobuf.Timestamp",
-        )
-    },
-    **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
-    "list_sets_equivalent_list": _sets(2),
-}  # fmt: skip
 BY_CORE_OVERLOAD: Final[Mapping[str, Estimate]] = {
     "string_format": _formatted,
-    "string_to_bytes": _with_result(lambda size: Size(size.least, _wrapped(size.greatest * 4))),
+    "string_to_bytes": _with_result(lambda size: Size(size.least, wrapped(size.greatest * 4))),
     "bytes_to_string": _with_result(lambda size: Size(size.least // 4, size.greatest)),
     "strings_quote": _with_result(
-        lambda size: Size(added(size.least, 2), _wrapped(size.greatest * 2 + 2))
+        lambda size: Size(added(size.least, 2), wrapped(size.greatest * 2 + 2))
     ),
     **dict.fromkeys(("starts_with_string", "ends_with_string"), _along_argument(TEXT_FACTOR)),
     "in_list": _in_list,

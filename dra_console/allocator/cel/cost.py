@@ -7,7 +7,7 @@ cel-go's, with Kubernetes' costs of its own functions and the API's limits as si
 from dataclasses import dataclass, field
 from typing import Final
 
-from dra_console.allocator.cel.call_costs import CallEstimate, Operand, estimate_call
+from dra_console.allocator.cel.call_costs import estimate_call
 from dra_console.allocator.cel.estimates import (
     LIST_COST,
     MAP_COST,
@@ -22,6 +22,7 @@ from dra_console.allocator.cel.estimates import (
     hinted,
     times,
 )
+from dra_console.allocator.cel.operands import CallEstimate, Operand
 from dra_console.allocator.cel.tree import (
     Call,
     CelType,
