@@ -53,6 +53,7 @@ TEST_DATABASE = $(if $(or $(filter true,$(CI)),$(wildcard /usr/lib/postgresql/*/
 
 .PHONY: test
 test: setup system-packages ## Run all tests, with real servers and Chromium; TESTS=path runs some
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory oracle-build; fi
 	@echo "Fresh scenarios for the oracle: DRA_ORACLE_SEED=$(DRA_ORACLE_SEED)"
 ifdef TESTS
 	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(TESTS)
