@@ -17,6 +17,8 @@ from tests.oracle.generator.scenario import SERIES, scenario_named
 from tests.oracle.go import Oracle, build
 
 LARGEST_SEED = 1 << 31
+SHOWN = 10
+"""Differences of a series that are named; of each kind one is shown shrunk."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,6 +69,8 @@ def _summarise(report: Report, *, seconds: float) -> None:
     _print(f"  errors: {_listed(report.errors)}")
     _print(f"  out of budget: {_listed(report.out_of_budget)}")
     _print(f"  unexplained differences: {len(report.differences)}")
+    for difference in report.differences[:SHOWN]:
+        _print(f"    {difference.scenario['id']}: {difference.parts[0][:160]}")
 
 
 def _listed(counts: Counter[str]) -> str:
