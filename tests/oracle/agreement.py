@@ -10,7 +10,7 @@ from typing import Final
 
 from dra_console.allocator.api_json import JsonObject
 from dra_console.allocator.command.scenario import answer_to
-from tests.oracle.comparison import BUDGET, differences
+from tests.oracle.comparison import differences, is_out_of_budget
 from tests.oracle.coverage import features_met
 from tests.oracle.generator.scenario import scenario
 from tests.oracle.go import Oracle
@@ -107,7 +107,7 @@ def shrink(oracle: Oracle, difference: Difference) -> Difference:
 
 
 def _out_of_budget(ours: JsonObject, upstreams: JsonObject) -> str:
-    match ours["outcome"] == BUDGET, upstreams["outcome"] == BUDGET:
+    match is_out_of_budget(ours), is_out_of_budget(upstreams):
         case True, True:
             return "both"
         case True, False:

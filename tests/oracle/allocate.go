@@ -31,15 +31,18 @@ func init() {
 	structured.EnableAllocators("incubating", "experimental")
 }
 
-// placement is a node that fits and what each claim gets there.
+// placement is the node that fits, if any does, and what each claim gets there.
 type placement struct {
 	node    *corev1.Node
 	results []resourceapi.AllocationResult
+
+	// undecided are nodes before it whose search ran out of time.
+	undecided []string
 }
 
-// firstFit tries the nodes in order. It returns nil if no node fits, and an error if the input
-// is broken or, where no other node fits, time ran out.
-func firstFit(s scenario) (*placement, error) {
+// firstFit tries the nodes in order. It returns an error if the input is broken.
+func firstFit(s scenario) (placement, error) {
+	var placed placement
 	features := featuresOf(s.features)
 	allocator, err := structured.NewAllocator(
 		context.Background(),
@@ -50,21 +53,21 @@ func firstFit(s scenario) (*placement, error) {
 		expressions,
 	)
 	if err != nil {
-		return nil, err
+		return placed, err
 	}
-	var timedOut error
 	for _, node := range s.nodes {
 		results, err := allocateOn(allocator, node, s.claims)
 		switch {
 		case err == nil && results != nil:
-			return &placement{node, results}, nil
+			placed.node, placed.results = node, results
+			return placed, nil
 		case errors.Is(err, context.DeadlineExceeded):
-			timedOut = err
+			placed.undecided = append(placed.undecided, node.Name)
 		case err != nil && !errors.Is(err, structured.ErrFailedAllocationOnNode):
-			return nil, err
+			return placed, err
 		}
 	}
-	return nil, timedOut
+	return placed, nil
 }
 
 func allocateOn(allocator structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {

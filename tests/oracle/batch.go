@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -15,13 +13,14 @@ import (
 // longestLine bounds the memory that one scenario may take.
 const longestLine = 256 << 20
 
-// answer is one line of output.
+// answer is one line of output. Undecided names nodes that ran out of time before the answer.
 type answer struct {
 	ID          string                                  `json:"id"`
 	Outcome     string                                  `json:"outcome"`
 	Node        string                                  `json:"node,omitempty"`
 	Allocations map[string]resourceapi.AllocationResult `json:"allocations,omitzero"`
 	Error       string                                  `json:"error,omitempty"`
+	Undecided   []string                                `json:"undecided,omitempty"`
 	Micros      int64                                   `json:"micros"`
 }
 
@@ -54,12 +53,13 @@ func answerTo(text []byte) (reply answer) {
 	start := time.Now()
 	placed, err := firstFit(decoded)
 	reply.Micros = time.Since(start).Microseconds()
+	reply.Undecided = placed.undecided
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		reply.Outcome = "budget"
 	case err != nil:
 		reply.Outcome, reply.Error = "error", err.Error()
-	case placed == nil:
+	case placed.node == nil && len(placed.undecided) > 0:
+		reply.Outcome = "budget"
+	case placed.node == nil:
 		reply.Outcome = "unallocatable"
 	default:
 		reply.Outcome, reply.Node = "allocated", placed.node.Name

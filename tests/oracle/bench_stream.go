@@ -99,7 +99,7 @@ func placeOn(ctx context.Context, allocator structured.Allocator, nodes []*corev
 			return nil, err
 		}
 		if results != nil {
-			return &placement{node, results}, nil
+			return &placement{node: node, results: results}, nil
 		}
 	}
 	return nil, nil

@@ -17,7 +17,7 @@ BUDGET: Final = "budget"
 
 def differences(ours: JsonObject, upstreams: JsonObject) -> list[str]:
     """Name what differs, the most telling first; empty if the answers agree."""
-    if BUDGET in {ours["outcome"], upstreams["outcome"]}:
+    if is_out_of_budget(ours) or is_out_of_budget(upstreams):
         return []
     for field in ("outcome", "node"):
         if ours.get(field) != upstreams.get(field):
@@ -30,6 +30,11 @@ def differences(ours: JsonObject, upstreams: JsonObject) -> list[str]:
         for claim in theirs
         for part, one, other in _parts(object_of(mine[claim]), object_of(theirs[claim]))
     ]
+
+
+def is_out_of_budget(answer: JsonObject) -> bool:
+    """Tell whether a search was given up, of the last node or of one before the answer's."""
+    return answer["outcome"] == BUDGET or bool(answer.get("undecided"))
 
 
 def _shown(answer: JsonObject, field: str) -> str:

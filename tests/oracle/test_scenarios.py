@@ -72,6 +72,8 @@ def test_another_outcome_or_node_is_a_difference() -> None:
 
 def test_a_budget_that_ran_out_is_no_difference() -> None:
     assert differences({"outcome": "budget"}, allocated(SHARE)) == []
+    after_one = allocated(SHARE, node="n1") | {"undecided": ["n0"]}
+    assert differences(allocated(SHARE), after_one) == []
 
 
 def test_a_scenario_is_shrunk_to_what_shows_the_difference() -> None:
