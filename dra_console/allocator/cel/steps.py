@@ -100,6 +100,8 @@ def _index(container: Step, key: Step) -> Step:
     def look_up(frame: Frame) -> Value:
         held, wanted = container(frame), key(frame)
         frame.meter.charge(1)
+        if not isinstance(wanted, bool | int | float | str):
+            raise EvaluationError("invalid qualifier type")
         return optional_item(held, wanted) if isinstance(held, Optional) else item(held, wanted)
 
     return look_up

@@ -146,6 +146,7 @@ ERRORS = [
     ("optional.none().value() == 1", "optional.none() dereference"),
     ('device.attributes["d"].x.size() > 0', "no such key: x"),
     ('dyn("a") < 1', "no such overload"),
+    ('device.attributes[dyn(semver("1.0.0"))].size() > 0', "invalid qualifier type"),
     ("dyn(1) && true", "no such overload"),
     ('1 in dyn("a")', "no such overload"),
     ('quantity("1") == dyn(1)', "no such overload"),
