@@ -193,8 +193,6 @@ def gather(
     """
     newest: dict[PoolId, list[PublishedSlice]] = {}
     for each in relevant:
-        if each.is_ignored:
-            continue
         known = newest.setdefault(each.pool_id, [])
         if known and each.slice.generation < known[0].slice.generation:
             continue

@@ -79,6 +79,7 @@ class PublishedSlice:
     taint_rules: tuple[DeviceTaintRule, ...]
     rules: Rules = DEFAULT_RULES
     _devices: tuple[PublishedDevice, ...] | None = None
+    _is_ignored: bool | None = None
 
     @property
     def pool_id(self) -> PoolId:
@@ -96,10 +97,12 @@ class PublishedSlice:
         A pool with such a slice is judged by the others: it lacks one, unless the pool is
         found whole elsewhere.
         """
-        return self.names_groups_unasked or (
-            (self.slice.per_device_node_selection or bool(self.slice.shared_counters))
-            and Feature.PARTITIONABLE_DEVICES not in self.rules.features
-        )
+        if self._is_ignored is None:
+            self._is_ignored = self.names_groups_unasked or (
+                (self.slice.per_device_node_selection or bool(self.slice.shared_counters))
+                and Feature.PARTITIONABLE_DEVICES not in self.rules.features
+            )
+        return self._is_ignored
 
     @property
     def names_groups_unasked(self) -> bool:
@@ -126,9 +129,11 @@ class PublishedSlice:
         """Tell whether the node can use something of the slice.
 
         Raises:
-            NodeSelectorError: a node selector is malformed.
+            NodeSelectorError: a node selector is malformed, of a slice that is looked at.
 
         """
+        if self.is_ignored:
+            return False
         if self.slice.per_device_node_selection:
             return any(
                 reaches(device.reach or NodeReach(), node=node) for device in self.slice.devices

@@ -157,6 +157,42 @@ def test_hidden_device_is_not_shown_to_selectors() -> None:
     assert found == "NONE"
 
 
+BROKEN_SELECTOR: JsonObject = {
+    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]
+}
+
+
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        pytest.param(
+            pool(
+                "q",
+                node=None,
+                nodeSelector=BROKEN_SELECTOR,
+                sharedCounters=[{"name": "c", "counters": {"mem": {"value": "8"}}}],
+            ),
+            id="shared counters",
+        ),
+        pytest.param(
+            pool(
+                "q",
+                dev("y", nodeSelector=BROKEN_SELECTOR),
+                node=None,
+                perDeviceNodeSelection=True,
+            ),
+            id="nodes of each device",
+        ),
+    ],
+)
+def test_node_selectors_of_a_slice_that_nobody_looks_at_are_not_read(unseen: JsonObject) -> None:
+    world = [pool("p", "x"), unseen]
+    rules = without_gates(Feature.PARTITIONABLE_DEVICES)
+
+    assert answer([claim(r())], world).startswith("FATAL: node selector of a ResourceSlice")
+    assert answer([claim(r())], world, rules=rules) == "r=p/x"
+
+
 def test_counters_are_not_judged_without_their_gate() -> None:
     world = [
         pool("p", "x", part="1/2"),
