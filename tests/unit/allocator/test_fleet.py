@@ -208,6 +208,26 @@ def test_one_thing_about_one_device_makes_a_node_another_case(
     assert comparable(found.first_fit(asked)) == comparable(expected)
 
 
+@pytest.mark.parametrize("order", [("shareable", "policy"), ("policy", "shareable")])
+def test_amounts_of_shared_devices_make_a_node_another_case(order: tuple[str, str]) -> None:
+    found = fleet(
+        *(
+            pool(name, altered(a_body("gpu-0", None), alteration), node=name)
+            for name, alteration in zip("nm", order, strict=True)
+        )
+    )
+    asked = [decode_claim(QUESTIONS["shares"])]
+
+    found.first_fit(asked)
+    found.remove_node(found.snapshot().nodes[0].name)
+
+    left = found.snapshot()
+    expected = plain_first_fit(
+        index_of(left), asked, nodes=left.nodes, step_budget=DEFAULT_STEP_BUDGET
+    )
+    assert comparable(found.first_fit(asked)) == comparable(expected)
+
+
 def test_bookings_are_what_remains_of_all_claims() -> None:
     share = "00000000-0000-4000-8000-000000000001"
     claims = [
