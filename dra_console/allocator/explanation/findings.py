@@ -154,13 +154,15 @@ class Finder:
         reached = explorer.furthest_on(place.node)
         most = f"at most {reached.devices} of {wanted} at a time"
         if not reached.evidence:
+            is_rivalry = free >= wanted
+            whose = "all requests" + (", which want the same ones" if is_rivalry else " together")
             return Finding(
                 reason=TOO_FEW,
-                summary=f"{free} free, {wanted} wanted by all requests together",
+                summary=f"{free} free, {wanted} wanted by {whose}",
                 closeness=(len(RANKS), free),
                 together=f"no node has {wanted} for all requests together",
-                evidence=f"{free} are free on one node, {wanted} wanted by all requests together",
-                limit=f"{wanted} wanted by all requests",
+                evidence=f"{free} are free on one node, {wanted} wanted by {whose}",
+                limit=most,
             )
         return Finding(
             reason=REASONS.get(reached.refusal, TOO_FEW),
