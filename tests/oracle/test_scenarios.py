@@ -25,7 +25,7 @@ def allocated(*results: JsonObject, node: str = "n0") -> JsonObject:
 
 @pytest.mark.parametrize("series", SERIES)
 def test_generated_objects_are_such_as_the_api_server_stores(series: str) -> None:
-    for number in range(300):
+    for number in range(150):
         made = scenario(series, 4, number)
 
         assert problems(made) == [], made["id"]
