@@ -5,6 +5,7 @@ import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from benchmarks.answers import NOWHERE, Placement, placement
 from benchmarks.scenarios import Scenario
@@ -16,6 +17,9 @@ from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.search.first_fit import FirstFit, first_fit
 from dra_console.allocator.search.fleet import Fleet
 from dra_console.allocator.world.index import Index, index_of
+
+LEAST_REPETITIONS: Final = 3
+PATIENCE_SECONDS: Final = 5
 
 
 def forget_expressions() -> None:
@@ -131,11 +135,13 @@ def _warm_question(scenario: Scenario, *, seconds: float) -> float:
 
 
 def best(once: Callable[[], float], *, seconds: float) -> float:
-    """Repeat a measurement for so long, at least once, and return the shortest."""
+    """Repeat a measurement for so long, long ones three times if it can be; the shortest."""
     figures: list[float] = []
     settle()
     began = time.perf_counter()
-    while not figures or time.perf_counter() - began < seconds:
+    while len(figures) < LEAST_REPETITIONS or time.perf_counter() - began < seconds:
+        if figures and time.perf_counter() - began > max(seconds, PATIENCE_SECONDS):
+            break
         figures.append(once())
     return min(figures)
 
