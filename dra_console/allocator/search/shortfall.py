@@ -2,7 +2,7 @@
 
 Only some of what can stand against a device is taken into account, so the answer is certain
 one way only: "too little" is true, "enough" is a maybe. Nothing is said where something broken
-may be found on the way.
+may be found on the way: an expression that fails, or mode All under a constraint.
 """
 
 from collections import Counter as Tally
@@ -96,7 +96,10 @@ class Shortfall:
         return (claim, request) >= self._judged_from
 
     def _is_clean(self, request: PreparedRequest) -> bool:
-        return all(not ask.takes_all and self.looks.sight(ask).is_clean for ask in request.asks)
+        return all(
+            self.looks.sight(ask).is_clean and not (ask.takes_all and self.state.covering[ask])
+            for ask in request.asks
+        )
 
     def _free(self, ask: Ask | None = None, *, claim: int = -1) -> Places:
         """Return what a normal request, or one with admin access, may still pick."""
@@ -124,7 +127,8 @@ class Shortfall:
             for state, values in zip(self.state.covering[ask], sight.values, strict=True):
                 found &= permitted(state, values)
             places |= found
-        return _Wanted(min(ask.wish.count for ask in request.asks), request.asks, places)
+        number = min(0 if ask.takes_all else ask.wish.count for ask in request.asks)
+        return _Wanted(number, request.asks, places)
 
     def _serves(self, wanted: Sequence[_Wanted], free: Places) -> bool:
         """Tell whether everything can have devices, each its own but for shareable ones."""

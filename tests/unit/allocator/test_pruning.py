@@ -233,6 +233,11 @@ HOPELESS = [
         [pool("p", *numbered(64))],
         id="lists before a request that nothing serves",
     ),
+    pytest.param(
+        [asking(*[1] * 21, n="distinct"), claim(every("all", "A", READS_ALL, adminAccess=True))],
+        [pool("p", *numbered(20))],
+        id="one device short before a look at all of them",
+    ),
 ]
 
 
@@ -294,6 +299,16 @@ def test_broken_input_behind_a_hopeless_request_is_found_all_the_same() -> None:
 
     assert found.startswith("FATAL")
     assert "no such key: none" in found
+
+
+def test_all_under_a_constraint_is_found_broken_behind_a_hopeless_request() -> None:
+    asked = [
+        asking(1),
+        claim(every("all", "A", READS_ALL, adminAccess=True), match=[("a/n", [])]),
+        asking(*[1] * 21, n="distinct"),
+    ]
+
+    assert answer(asked, [pool("p", *numbered(20))]).startswith("FATAL")
 
 
 def test_all_and_what_is_held_meet_the_same_devices_as_without_pruning() -> None:
