@@ -10,11 +10,16 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.cel.selectors import default_engine
 from dra_console.allocator.command.scenario import answer_to, refusal
 
 
 def batch(lines: Iterable[bytes], output: TextIO, errors: TextIO) -> None:
-    """Answer all lines; texts outside ASCII are escaped, so that any terminal shows them."""
+    """Answer all lines; texts outside ASCII are escaped, so that any terminal shows them.
+
+    The first answer's `micros` should not count what is made once a process.
+    """
+    default_engine().compile("true")
     for line in lines:
         output.write(f"{json.dumps(_answer_to(line, errors), separators=(',', ':'))}\n")
         output.flush()
