@@ -170,7 +170,9 @@ class TestCleanUp:
         assert step == CleanUp()
 
     @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-    def test_189_the_last_consumers_end_frees_the_devices_but_not_the_claim(self, phase: str) -> None:
+    def test_189_the_last_consumers_end_frees_the_devices_but_not_the_claim(
+        self, phase: str
+    ) -> None:
         step = clean_up(held_by("a"), pod_named=pods(a_pod("a", node="gpu-01", phase=phase)))
 
         assert step.dropped == {a_uid(f"Pod/{NAMESPACE}/a")}
