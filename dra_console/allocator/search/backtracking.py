@@ -32,6 +32,9 @@ GLANCE_STEPS: Final = 3
 OVERVIEW_STEPS: Final = 24
 """What looking ahead is worth, for one request and for all of them."""
 
+SHAREABLE_AN_OVERVIEW: Final = 4
+"""So many shareable devices make an overview as long again: their room has to be counted."""
+
 
 class OutOfStepsError(Exception):
     """The step budget is used up."""
@@ -109,7 +112,8 @@ class Search:
         if not self.pruning.is_on:
             return AlternativeChoice(claim, request)
         is_judged = self.pruning.shortfall.is_judged(claim, request)
-        self._step(OVERVIEW_STEPS if is_judged else GLANCE_STEPS)
+        turns = 1 + self.pruning.looks.shareable.bit_count() // SHAREABLE_AN_OVERVIEW
+        self._step(OVERVIEW_STEPS * turns if is_judged else GLANCE_STEPS)
         situation = self.pruning.situation(claim, request)
         if self.pruning.is_dead_end(situation):
             return Opening.DEAD_END
