@@ -4,7 +4,7 @@ An attribute or capacity is looked up where the driver put it, without grouping 
 attributes by domain first, since that is done for every device of a fleet.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,8 +61,8 @@ class Lookup:
         attributes = device.attributes
         if self.is_whole_domain:
             return tuple(
-                (name, attributes[name].kind, attributes[name].value)
-                for name in self._of_domain(attributes, driver)
+                (name, attributes[key].kind, attributes[key].value)
+                for name, key in self._of_domain(attributes, driver)
             )
         found = attributes.get(self.qualified)
         if found is None and self.bare is not None and self.domain == driver:
@@ -73,19 +73,21 @@ class Lookup:
         capacity = device.capacity
         if self.is_whole_domain:
             return tuple(
-                (name, capacity[name].value.nanos) for name in self._of_domain(capacity, driver)
+                (name, capacity[key].value.nanos) for name, key in self._of_domain(capacity, driver)
             )
         found = capacity.get(self.qualified)
         if found is None and self.bare is not None and self.domain == driver:
             found = capacity.get(self.bare)
         return None if found is None else found.value.nanos
 
-    def _of_domain(self, names: Iterable[str], driver: str) -> list[str]:
-        """List the names of the domain; bare ones are of the driver's."""
-        own = self.domain == driver
-        return sorted(
-            name for name in names if name.startswith(self.qualified) or (own and "/" not in name)
-        )
+    def _of_domain(self, keys: Collection[str], driver: str) -> list[tuple[str, str]]:
+        """List the names of the domain and under which key each stands, the qualified one first."""
+        found = {}
+        if self.domain == driver:
+            found = {key: key for key in keys if "/" not in key}
+        start = len(self.qualified)
+        found |= {key[start:]: key for key in keys if key.startswith(self.qualified)}
+        return sorted(found.items())
 
 
 def _has_amounts(device: Device) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dra_console.allocator.cel.reads import Read, Reads
@@ -216,6 +216,14 @@ READS = st.sets(
 )
 
 
+@example(
+    bodies=[({"model": 1, "a/model": 1}, None), ({"model": 2, "a/model": 1}, None)],
+    reads={Read("attributes", "a", None)},
+)
+@example(
+    bodies=[({"model": 1}, None), ({"a/model": 1}, None)],
+    reads={Read("attributes", "a", None)},
+)
 @given(
     bodies=st.lists(st.tuples(ATTRIBUTES, st.sampled_from([None, "1Gi", "2Gi"])), max_size=4),
     reads=READS,
