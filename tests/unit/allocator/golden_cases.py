@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,8 +42,13 @@ class Case:
         return {}
 
 
-def read_cases() -> Iterator[Case]:
-    """Read all cases, in order of their numbers."""
+@cache
+def read_cases() -> tuple[Case, ...]:
+    """Read all cases, in order of their numbers; once, since every table of tests asks."""
+    return tuple(_cases())
+
+
+def _cases() -> Iterator[Case]:
     for folder in sorted(path for path in CASES.iterdir() if path.is_dir()):
         documents = yaml.safe_load_all((folder / "input.yaml").read_text())
         found = CHECKS.search((folder / "expected.md").read_text())
