@@ -41,21 +41,21 @@ type placement struct {
 }
 
 // firstFit tries the nodes in order. It returns an error if the input is broken.
+//
+// Each node has an allocator of its own. One allocator remembers what the first node saw of a
+// pool's counters and tells it to nodes that see another generation of the pool; the scheduler
+// asks its nodes in parallel, so nobody can say which node that is.
 func firstFit(s scenario) (placement, error) {
 	var placed placement
 	features := featuresOf(s.features)
-	allocator, err := structured.NewAllocator(
-		context.Background(),
-		features,
-		usage(s.world.claims, features.ConsumableCapacity),
-		classLister(s.world.classes),
-		taintedSlices(s.world),
-		expressions,
-	)
-	if err != nil {
-		return placed, err
-	}
+	state := usage(s.world.claims, features.ConsumableCapacity)
+	classes := classLister(s.world.classes)
+	slices := taintedSlices(s.world)
 	for _, node := range s.nodes {
+		allocator, err := structured.NewAllocator(context.Background(), features, state, classes, slices, expressions)
+		if err != nil {
+			return placed, err
+		}
 		results, err := allocateOn(allocator, node, s.claims)
 		switch {
 		case err == nil && results != nil:
