@@ -20,6 +20,7 @@ from kubernetes.client.rest import RESTClientObject
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.credentials import LoadConfiguration
 from dra_console.kube.errors import ApiError, error_of
+from dra_console.kube.lenient import loads_leniently
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
 """Pairs, since `Impersonate-Group` occurs once for each group."""
@@ -167,11 +168,19 @@ def decode_object(raw: bytes) -> JsonObject:
 
     """
     try:
-        decoded = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
+        decoded = _loads(raw)
+    except ValueError as error:
         raise ApiError(f"expected JSON from the API server, got {raw[:80]!r}") from error
     if not isinstance(decoded, dict):
         raise ApiError(f"expected a JSON object from the API server, got {raw[:80]!r}")
+    return decoded
+
+
+def _loads(raw: bytes) -> Json:
+    try:
+        decoded: Json = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return loads_leniently(raw)
     return decoded
 
 
