@@ -44,7 +44,9 @@ class PoolKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Folded:
+class Folded:
+    """The rows that the slices of one pool make; not stored yet."""
+
     pool: Pool
     devices: list[Device]
 
@@ -60,7 +62,7 @@ def fold_pools(cluster: Cluster, *, keys: Collection[PoolKey]) -> None:
     ]
     slices.sort(key=lambda row: (row.driver, row.pool, row.name))
     folded = [
-        _fold(list(group))
+        fold(list(group))
         for _, group in groupby(slices, key=lambda row: PoolKey(row.driver, row.pool))
     ]
     _write_devices(cluster, keys=keys, devices=[row for each in folded for row in each.devices])
@@ -74,7 +76,8 @@ def newest(slices: Iterable[ResourceSlice]) -> list[ResourceSlice]:
     return [row for row in slices if row.pool_generation == generation]
 
 
-def _fold(slices: Sequence[ResourceSlice]) -> _Folded:
+def fold(slices: Sequence[ResourceSlice]) -> Folded:
+    """Fold all slices of one pool; at least one, in the order of their names."""
     used = newest(slices)
     first = used[0]
     published = {row.pk: [device_as_v1(each) for each in _published_by(row)] for row in used}
@@ -97,7 +100,7 @@ def _fold(slices: Sequence[ResourceSlice]) -> _Folded:
         slices_expected=min(max(first.pool_slice_count, 0), GREATEST_COUNT),
         problem=pool_problem([row.raw for row in used]),
     )
-    return _Folded(pool, devices)
+    return Folded(pool, devices)
 
 
 def _published_by(row: ResourceSlice) -> list[JsonObject]:

@@ -161,7 +161,7 @@ def _put(
     if not present:
         return []
     rows = [
-        _row(cluster, mirrored, metadata, subject, seen_at=seen_at)
+        row_of(cluster, mirrored, metadata, subject, seen_at=seen_at)
         for _, (metadata, subject) in sorted(present.items(), key=lambda item: item[0])
     ]
     before = {row.uid: row for row in stored.values()}
@@ -189,7 +189,7 @@ def _put(
     ]
 
 
-def _row(
+def row_of(
     cluster: Cluster,
     mirrored: Mirrored,
     metadata: Metadata,
@@ -197,6 +197,7 @@ def _row(
     *,
     seen_at: datetime,
 ) -> MirroredObject:
+    """Return the row of an object; not stored yet, and without what depends on other rows."""
     raw = storable(subject)
     return mirrored.model(
         cluster=cluster,
