@@ -195,17 +195,21 @@ def _note_contact(cursor: Cursor, *, resource_version: str) -> None:
     cursor.last_contact_at = timezone.now()
     cursor.served = True
     cursor.error = ""
+    cursor.error_status = 0
 
 
 def _note_failure(window: Window, error: ApiError) -> None:
     """Show the failure; a kind that is not served or not ours to read is listed anew later."""
     with window.writing() as cursor:
         cursor.error = str(error)[:ERROR_LENGTH]
+        cursor.error_status = error.status
         if error.status:
             cursor.last_contact_at = timezone.now()
         if isinstance(error, ForbiddenError | NotFoundError):
             cursor.served = False
             cursor.resource_version = ""
+        else:
+            cursor.failures += 1
 
 
 def _key_of(subject: JsonObject) -> ObjectKey:

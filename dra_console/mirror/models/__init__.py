@@ -6,7 +6,7 @@ from dra_console.mirror.models.claims import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
-from dra_console.mirror.models.cluster import Cluster, Cursor, ObjectChange
+from dra_console.mirror.models.cluster import ApiServer, Cluster, Cursor, ObjectChange
 from dra_console.mirror.models.inventory import (
     Device,
     DeviceClass,
@@ -17,6 +17,7 @@ from dra_console.mirror.models.inventory import (
 from dra_console.mirror.models.workloads import Namespace, Node, Pod, ResourceQuota
 
 __all__ = [
+    "ApiServer",
     "ClaimState",
     "Cluster",
     "Cursor",

@@ -47,6 +47,14 @@ class Cursor(models.Model):
     )
     relists = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True, help_text="Last failure; empty after a success")
+    error_status = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text="HTTP status of the last failure; 0: no usable answer came",
+    )
+    failures = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Windows that failed, ever; refusals do not count"
+    )
 
     class Meta:
         constraints = (
@@ -55,6 +63,27 @@ class Cursor(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.plural} at {self.resource_version or 'start'}"
+
+
+class ApiServer(models.Model):
+    """What the API server of a cluster said of itself and of us when it was last asked.
+
+    Written by `sync.probe` alone. What was learnt once stays when it does not answer later;
+    `answered_at` says how old it is.
+    """
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="api_server")
+    asked_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, help_text="Why it gave no answer; empty after one")
+    version = models.CharField(max_length=63, blank=True, help_text="gitVersion, such as v1.37.2")
+    resource_versions = models.JSONField(
+        default=list, help_text="Versions of resource.k8s.io that it serves, its favourite first"
+    )
+    username = models.TextField(blank=True, help_text="Who we are to it")
+
+    def __str__(self) -> str:
+        return f"API server of {self.cluster}"
 
 
 class ObjectChange(models.Model):
