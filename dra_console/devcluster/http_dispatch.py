@@ -27,14 +27,11 @@ from dra_console.devcluster.http_write import (
     update_object,
 )
 from dra_console.devcluster.impersonation import impersonated
-from dra_console.devcluster.resources import (
-    SELF_SUBJECT_REVIEWS,
-    SELF_SUBJECT_RULES_REVIEWS,
-)
+from dra_console.devcluster.resources import SELF_SUBJECT_RULES_REVIEWS
 from dra_console.devcluster.reviews import answer as answer_review
 from dra_console.devcluster.store import Store
 from dra_console.devcluster.subresources import SUBRESOURCE_REQUESTS
-from dra_console.kube.kinds import SELF_SUBJECT_ACCESS_REVIEWS
+from dra_console.kube.kinds import SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_REVIEWS
 
 LOCAL_HOSTS: Final = ("127.0.0.1", "localhost")
 

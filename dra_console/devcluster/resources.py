@@ -20,6 +20,7 @@ from dra_console.kube.kinds import (
     RESOURCE_QUOTAS,
     RESOURCE_SLICES,
     SELF_SUBJECT_ACCESS_REVIEWS,
+    SELF_SUBJECT_REVIEWS,
     SERVICE_ACCOUNTS,
     SUBJECT_ACCESS_REVIEWS,
     TOKEN_REVIEWS,
@@ -39,9 +40,6 @@ LOCAL_SUBJECT_ACCESS_REVIEWS: Final = Kind(
     "localsubjectaccessreviews",
     "LocalSubjectAccessReview",
     namespaced=True,
-)
-SELF_SUBJECT_REVIEWS: Final = Kind(
-    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
 )
 
 OBJECT_VERBS: Final = (

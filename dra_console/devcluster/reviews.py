@@ -11,12 +11,12 @@ from dra_console.devcluster.cluster import Cluster
 from dra_console.devcluster.errors import BadRequestError
 from dra_console.devcluster.resources import (
     LOCAL_SUBJECT_ACCESS_REVIEWS,
-    SELF_SUBJECT_REVIEWS,
     SELF_SUBJECT_RULES_REVIEWS,
 )
 from dra_console.devcluster.tokens import DEFAULT_AUDIENCE, TokenError
 from dra_console.kube.kinds import (
     SELF_SUBJECT_ACCESS_REVIEWS,
+    SELF_SUBJECT_REVIEWS,
     SUBJECT_ACCESS_REVIEWS,
     TOKEN_REVIEWS,
     Kind,

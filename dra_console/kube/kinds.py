@@ -86,6 +86,9 @@ SELF_SUBJECT_ACCESS_REVIEWS: Final = Kind(
 TOKEN_REVIEWS: Final = Kind(
     "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False
 )
+SELF_SUBJECT_REVIEWS: Final = Kind(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
 
 BY_PLURAL: Final[Mapping[str, Kind]] = MappingProxyType(
     {
