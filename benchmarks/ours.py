@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.answers import NOWHERE, Placement, placement
 from benchmarks.scenarios import Scenario
-from dra_console.allocator.cel import checking
+from dra_console.allocator.cel.environment import environment_of
 from dra_console.allocator.cel.selectors import default_engine
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.model import ResourceClaim, Snapshot
@@ -29,7 +29,7 @@ def forget_expressions() -> None:
 
 def forget_environments() -> None:
     """Let the next question make the CEL environment, as the first one of a process does."""
-    checking._environment.cache_clear()  # noqa: SLF001 - nobody else wants to make it twice
+    environment_of.cache_clear()
 
 
 def as_new(snapshot: Snapshot) -> Snapshot:

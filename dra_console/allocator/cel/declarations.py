@@ -6,7 +6,8 @@ overloads are upstream's: by them the cost of a call is estimated.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 UNESCAPED_DOT: Final = re.compile(r"(?<!\\)\.")
@@ -76,7 +77,6 @@ ADDRESSES: Final = (
     Overload("ip_is_link_local_multicast", f"{IP}.isLinkLocalMulticast()", "bool"),
     Overload("ip_is_link_local_unicast", f"{IP}.isLinkLocalUnicast()", "bool"),
     Overload("ip_is_global_unicast", f"{IP}.isGlobalUnicast()", "bool"),
-    Overload("ip_to_string", f"string({IP})", "string"),
     Overload("string_to_cidr", "cidr(string)", CIDR),
     Overload("is_cidr", "isCIDR(string)", "bool"),
     Overload("cidr_contains_ip_string", f"{CIDR}.containsIP(string)", "bool"),
@@ -86,7 +86,6 @@ ADDRESSES: Final = (
     Overload("cidr_ip", f"{CIDR}.ip()", IP),
     Overload("cidr_prefix_length", f"{CIDR}.prefixLength()", "int"),
     Overload("cidr_masked", f"{CIDR}.masked()", CIDR),
-    Overload("cidr_to_string", f"string({CIDR})", "string"),
 )
 FORMAT_NAMES: Final = (
     "dns1123Label",
@@ -134,7 +133,6 @@ STRINGS: Final = (
     Overload("string_upper_ascii", "string.upperAscii()", "string"),
 )
 INCLUDES: Final = Overload("list_includes_dyn_dyn", "dyn.includes(dyn)", "bool")
-"""Declared only where lists can be values of attributes."""
 LIST_FUNCTIONS: Final = (
     Overload("list_a_index_of_int", f"{LIST}.indexOf(~T)", "int"),
     Overload("list_a_last_index_of_int", f"{LIST}.lastIndexOf(~T)", "int"),
@@ -176,8 +174,8 @@ def _list_operations() -> Iterator[Overload]:
         yield Overload(f"list_{kind}_sum_{kind}", f"list<{kind}>.sum()", kind)
 
 
-def _redeclared() -> Iterator[Overload]:
-    """Walk CEL's own overloads of the functions that Kubernetes adds overloads to."""
+def _comparisons() -> Iterator[Overload]:
+    """Walk all overloads of the comparisons, to which Kubernetes adds those across types."""
     for operator, name in COMPARISONS.items():
         escaped = re.sub("([<>])", r"\\\1", operator)
         for left, left_kind in NUMBERS.items():
@@ -186,25 +184,38 @@ def _redeclared() -> Iterator[Overload]:
                 yield Overload(known, f"{escaped}({left_kind},{right_kind})", "bool")
         for kind in ORDERED:
             yield Overload(f"{name}_{kind}", f"{escaped}({kind},{kind})", "bool")
+
+
+def _conversions() -> Iterator[Overload]:
+    """Walk all overloads of `string`, to which Kubernetes adds those for addresses."""
     for name, kind in (*NUMBERS.items(), *((kind, kind) for kind in ORDERED)):
         yield Overload(f"{name}_to_string", f"string({kind})", "string")
+    yield Overload("ip_to_string", f"string({IP})", "string")
+    yield Overload("cidr_to_string", f"string({CIDR})", "string")
 
 
 REDECLARED: Final = ("string", *COMPARISONS)
 """CEL's own functions with more overloads here; the engine wants a function's all at once."""
-OVERLOADS: Final = (
-    *QUANTITIES,
-    *VERSIONS,
-    *URLS,
-    *ADDRESSES,
-    *FORMATS,
-    *REGEXES,
-    *STRINGS,
-    *LIST_FUNCTIONS,
-    *OPTIONALS,
-    *_list_operations(),
-    *_redeclared(),
+FOR_LISTS: Final = "includes"
+"""The family that is declared only where lists can be values of attributes."""
+FAMILIES: Final[Mapping[str, tuple[Overload, ...]]] = MappingProxyType(
+    {
+        "quantities": QUANTITIES,
+        "versions": VERSIONS,
+        "urls": URLS,
+        "addresses": ADDRESSES,
+        "formats": FORMATS,
+        "regexes": REGEXES,
+        "strings": STRINGS,
+        "lists": LIST_FUNCTIONS,
+        "optionals": OPTIONALS,
+        "sorting": tuple(_list_operations()),
+        "comparisons": tuple(_comparisons()),
+        "conversions": tuple(_conversions()),
+        FOR_LISTS: (INCLUDES,),
+    }
 )
+"""Overloads that are declared together; each of CEL's own functions is in one family."""
 
 
 def by_function(overloads: Iterable[Overload]) -> dict[str, list[Overload]]:

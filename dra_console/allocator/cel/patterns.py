@@ -11,7 +11,7 @@ from typing import Final
 
 from cel_expr_python import cel
 
-from dra_console.allocator.cel.checking import LOCK
+from dra_console.allocator.cel.environment import LOCK
 from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.strings import text, whole
 from dra_console.allocator.cel.values import EvaluationError, Value

@@ -92,6 +92,8 @@ def with_engine_macros(expression: str) -> str:
 
     `exists_one` with two variables is `existsOne` to the engine.
     """
+    if TWO_VARIABLES_UPSTREAM not in expression:
+        return expression
     found = tokens(expression)
     for index, token in enumerate(found):
         if token.text == TWO_VARIABLES_UPSTREAM and _arguments(found, index + 1) == 3:  # noqa: PLR2004  two and a condition

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from dra_console.allocator.api_json import JsonObject
-from dra_console.allocator.cel.selectors import default_engine
+from dra_console.allocator.cel.checking import make_ready
 from dra_console.allocator.command.scenario import answer_to, refusal
 
 
@@ -19,7 +19,7 @@ def batch(lines: Iterable[bytes], output: TextIO, errors: TextIO) -> None:
 
     The first answer's `micros` should not count what is made once a process.
     """
-    default_engine().compile("true")
+    make_ready()
     for line in lines:
         output.write(f"{json.dumps(_answer_to(line, errors), separators=(',', ':'))}\n")
         output.flush()

@@ -7,11 +7,14 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dra_console.allocator.cel.checking import check
+from dra_console.allocator.cel.checking import ENGINE_ERRORS, check
+from dra_console.allocator.cel.environment import LOCK, Environment
 from dra_console.allocator.cel.faults import CompileFault
 from dra_console.allocator.cel.reads import Read
 from dra_console.allocator.cel.selectors import EvaluationFault, Program, SelectorEngine
+from dra_console.allocator.cel.serialized import read_checked
 from dra_console.allocator.cel.text import clauses
+from dra_console.allocator.cel.tree import CheckedTree
 from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.facts import DeviceFacts, facts_of
 from dra_console.allocator.inventory import AttributeKind, AttributeValue
@@ -48,6 +51,29 @@ def test_what_an_expression_does_not_read_never_changes_its_answer(
         changed = with_everything_else_changed(facts, program.reads.names, chance)
 
         assert program.evaluate_anew(changed) == program.evaluate_anew(facts)
+
+
+@settings(max_examples=150)
+@given(NUMBERS, st.booleans())
+def test_functions_that_an_expression_does_not_name_have_no_part_in_checking_it(
+    number: int, has_lists: bool
+) -> None:
+    expression = case(7, number).expression
+
+    assert checked(expression, is_whole=False, has_lists=has_lists) == checked(
+        expression, is_whole=True, has_lists=has_lists
+    )
+
+
+def checked(expression: str, *, is_whole: bool, has_lists: bool) -> CheckedTree | None:
+    """Check in an environment of its own; what is wrong is said by the whole one anyway."""
+    environment = Environment(("driver", "attributes", "capacity"), has_lists)
+    with LOCK:
+        engine = environment.whole() if is_whole else environment.naming(expression)
+        try:
+            return read_checked(engine.compile(expression).serialize())
+        except ENGINE_ERRORS:
+            return None
 
 
 def with_everything_else_changed(
