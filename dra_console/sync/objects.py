@@ -1,14 +1,22 @@
 """An API object's identity, and its form in a database column."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
 from dra_console.allocator.model import Json, JsonObject
+from dra_console.kube.lenient import INTEGERS, LEFT_OUT
 from dra_console.sync.errors import NoIdentityError
 from dra_console.sync.reading import text_in, time_in
+
+DEEPEST_LEVEL: Final = 250
+"""Of nested lists and objects, the object itself included; what wrote it takes 254."""
+
+LARGEST_DOUBLE: Final = 1e308
+UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 class ObjectKey(NamedTuple):
@@ -53,28 +61,59 @@ def metadata_of(subject: JsonObject) -> Metadata:
     return metadata
 
 
+def key_of(subject: JsonObject) -> ObjectKey:
+    """Read what names an object, as far as it says."""
+    return ObjectKey(
+        text_in(subject, "metadata", "namespace"), text_in(subject, "metadata", "name")
+    )
+
+
 def storable(subject: JsonObject) -> JsonObject:
-    """Return the object as PostgreSQL can hold it: without the character U+0000.
+    """Return the object as both databases can hold it.
 
-    `jsonb` refuses that character, which the API server accepts in annotations; it is
-    replaced by U+FFFD. Everything else is kept as it is.
+    PostgreSQL's `jsonb` refuses the character U+0000, which the API server accepts in
+    annotations; it is replaced by U+FFFD. What a driver's parameters nest deeper than
+    `DEEPEST_LEVEL` is left out, with a text in its place. Everything else is kept as it is.
     """
-    if b"\\u0000" not in orjson.dumps(subject):
-        return subject
-    return {_without_nul_text(key): _without_nul(value) for key, value in subject.items()}
+    try:
+        if b"\\u0000" not in orjson.dumps(subject):
+            return subject
+    except TypeError:
+        # Nested too deep, or a number or text that no JSON holds.
+        pass
+    return {_plain_text(key): _plain(value, level=2) for key, value in subject.items()}
 
 
-def _without_nul(value: Json) -> Json:
-    match value:
-        case str():
-            return _without_nul_text(value)
-        case list():
-            return [_without_nul(entry) for entry in value]
-        case dict():
-            return {_without_nul_text(key): _without_nul(entry) for key, entry in value.items()}
-        case _:
-            return value
+def alteration_of(subject: JsonObject) -> str:
+    """Say what `storable` cannot keep of an object; empty if it keeps everything."""
+    kept = storable(subject)
+    if kept is subject:
+        return ""
+    if LEFT_OUT.encode() in orjson.dumps(kept):
+        return f"mirrored without what is nested deeper than {DEEPEST_LEVEL} levels"
+    return "mirrored with U+FFFD in place of the character U+0000 and of what is no character"
 
 
-def _without_nul_text(text: str) -> str:
-    return text.replace("\0", "\ufffd")
+def _plain(value: Json, *, level: int) -> Json:
+    # Loops, not comprehensions: each of those would be one more frame for each level.
+    if isinstance(value, str):
+        return _plain_text(value)
+    if isinstance(value, list | dict) and level > DEEPEST_LEVEL:
+        return LEFT_OUT
+    if isinstance(value, list):
+        entries: list[Json] = []
+        for entry in value:
+            entries.append(_plain(entry, level=level + 1))  # noqa: PERF401
+        return entries
+    if isinstance(value, dict):
+        fields: JsonObject = {}
+        for key, entry in value.items():
+            fields[_plain_text(key)] = _plain(entry, level=level + 1)
+        return fields
+    if isinstance(value, int) and value not in INTEGERS:
+        return float(value) if abs(value) < LARGEST_DOUBLE else str(value)
+    return value
+
+
+def _plain_text(text: str) -> str:
+    return UNSTORABLE.sub("\ufffd", text)

@@ -7,6 +7,10 @@ transaction, so no reader ever sees one without the other.
 
 Rows are found by namespace and name, the identity that the API server keeps unique at any
 moment; a UID that differs under a known name is another object, and the old one is gone.
+
+An object that trips the writing over something in it, or that the database refuses, is
+noted (`problems`) and passed over, so that the others of its batch do not wait for it to be
+mended. What is mirrored of it stays as it was.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,22 +21,42 @@ from itertools import islice
 from typing import Final
 
 import structlog
+from django.db import DataError, IntegrityError, transaction
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import Kind
 from dra_console.mirror.models import Cluster, Device, Pod, ResourceClaim, ResourceSlice
 from dra_console.mirror.models.cluster import MirroredObject
-from dra_console.sync import history
+from dra_console.sync import history, problems
 from dra_console.sync.announce import announce
 from dra_console.sync.assignments import follow_allocations
 from dra_console.sync.changes import RowChange, changes_of
 from dra_console.sync.claims import complete_claims, name_templates
 from dra_console.sync.errors import NoIdentityError
 from dra_console.sync.mirrored import MIRRORED, Mirrored
-from dra_console.sync.objects import Metadata, ObjectKey, metadata_of, storable
+from dra_console.sync.objects import (
+    Metadata,
+    ObjectKey,
+    alteration_of,
+    key_of,
+    metadata_of,
+    storable,
+)
 from dra_console.sync.pools import PoolKey, fold_pools
 
 log = structlog.get_logger()
+
+STUMBLES: Final = (
+    ArithmeticError,
+    AttributeError,
+    DataError,
+    IntegrityError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""How something in an object shows that nobody expected."""
 
 SWEEP_ROWS: Final = 500
 """Removed at a time, to bound memory and the number of SQL parameters."""
@@ -45,6 +69,25 @@ class _Batch:
     present: dict[ObjectKey, tuple[Metadata, JsonObject]] = field(default_factory=dict)
 
     absent: set[ObjectKey] = field(default_factory=set)
+
+    nameless: dict[ObjectKey, str] = field(default_factory=dict)
+    """What cannot be told from other objects, and why."""
+
+    def only(self, keys: Iterable[ObjectKey]) -> "_Batch":
+        """Return the part of it that is about these names."""
+        wanted = set(keys)
+        return _Batch(
+            present={key: each for key, each in self.present.items() if key in wanted},
+            absent=self.absent & wanted,
+        )
+
+    def altered(self) -> dict[ObjectKey, str]:
+        """Say of which objects not every character can be kept."""
+        return {
+            key: alteration
+            for key, (_, subject) in self.present.items()
+            if (alteration := alteration_of(subject))
+        }
 
 
 def apply(
@@ -62,10 +105,9 @@ def apply(
     """
     mirrored = MIRRORED[kind.plural]
     batch = _batch(mirrored, objects=objects, gone=gone)
-    stored = _stored_and_outdated(cluster, mirrored, batch=batch)
-    changes = _remove(mirrored, [row for key, row in stored.items() if key in batch.absent])
-    changes += _put(cluster, mirrored, present=batch.present, stored=stored, seen_at=seen_at)
-    _derive(cluster, kind=kind, changes=changes, seen_at=seen_at)
+    _write(cluster, mirrored, batch=batch, seen_at=seen_at)
+    if batch.nameless:
+        problems.note(cluster, kind=kind, messages=batch.nameless, seen_at=seen_at)
 
 
 def sweep(
@@ -85,6 +127,7 @@ def sweep(
         changes = _remove(mirrored, list(rows.filter(pk__in=pks)))
         _derive(cluster, kind=kind, changes=changes, seen_at=seen_at)
         log.info("rows swept", cluster=cluster.name, plural=kind.plural, rows=len(pks))
+    problems.forget_all_but(cluster, kind=kind, listed=listed)
 
 
 def _batch(
@@ -92,7 +135,10 @@ def _batch(
 ) -> _Batch:
     batch = _Batch(absent=set(gone))
     for subject in objects:
-        if (metadata := _identified(subject, kind=mirrored.kind)) is None:
+        try:
+            metadata = metadata_of(subject)
+        except NoIdentityError as error:
+            batch.nameless[key_of(subject)] = f"not mirrored: {error}"
             continue
         if mirrored.concerns_us(subject):
             batch.present[metadata.key] = (metadata, subject)
@@ -103,12 +149,45 @@ def _batch(
     return batch
 
 
-def _identified(subject: JsonObject, *, kind: Kind) -> Metadata | None:
+def _write(cluster: Cluster, mirrored: Mirrored, *, batch: _Batch, seen_at: datetime) -> None:
+    """Write a batch; if anything in it is in the way, its halves, down to the one object."""
     try:
-        return metadata_of(subject)
-    except NoIdentityError as error:
-        log.warning("object not mirrored", plural=kind.plural, reason=str(error))
-        return None
+        stored = _stored_and_outdated(cluster, mirrored, batch=batch)
+        if not batch.present and not batch.absent:
+            return
+        with transaction.atomic():
+            _write_at_once(cluster, mirrored, batch=batch, stored=stored, seen_at=seen_at)
+    except STUMBLES as error:
+        keys = sorted({*batch.present, *batch.absent})
+        if len(keys) == 1:
+            _pass_over(cluster, mirrored.kind, keys[0], error, seen_at=seen_at)
+            return
+        for half in (keys[: len(keys) // 2], keys[len(keys) // 2 :]):
+            _write(cluster, mirrored, batch=batch.only(half), seen_at=seen_at)
+
+
+def _write_at_once(
+    cluster: Cluster,
+    mirrored: Mirrored,
+    *,
+    batch: _Batch,
+    stored: Mapping[ObjectKey, MirroredObject],
+    seen_at: datetime,
+) -> None:
+    changes = _remove(mirrored, [row for key, row in stored.items() if key in batch.absent])
+    changes += _put(cluster, mirrored, present=batch.present, stored=stored, seen_at=seen_at)
+    _derive(cluster, kind=mirrored.kind, changes=changes, seen_at=seen_at)
+    problems.forget(cluster, kind=mirrored.kind, keys={*batch.present, *batch.absent})
+    if altered := batch.altered():
+        problems.note(cluster, kind=mirrored.kind, messages=altered, seen_at=seen_at)
+
+
+def _pass_over(
+    cluster: Cluster, kind: Kind, key: ObjectKey, error: Exception, *, seen_at: datetime
+) -> None:
+    log.warning("object passed over", plural=kind.plural, name="/".join(key), exc_info=error)
+    message = f"this version is not mirrored: {type(error).__name__}: {error}"
+    problems.note(cluster, kind=kind, messages={key: message}, seen_at=seen_at)
 
 
 def _stored_and_outdated(

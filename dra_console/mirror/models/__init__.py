@@ -14,6 +14,7 @@ from dra_console.mirror.models.inventory import (
     Pool,
     ResourceSlice,
 )
+from dra_console.mirror.models.problems import FoundBy, ObjectProblem
 from dra_console.mirror.models.workloads import Namespace, Node, Pod, ResourceQuota
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "DeviceAssignment",
     "DeviceClass",
     "DeviceTaintRule",
+    "FoundBy",
     "Namespace",
     "Node",
     "ObjectChange",
+    "ObjectProblem",
     "Pod",
     "Pool",
     "ResourceClaim",
