@@ -19,9 +19,10 @@ from dra_console.devcluster.http_request import (
 )
 from dra_console.devcluster.http_response import Response, json_response
 from dra_console.devcluster.metadata import Deletion, Propagation, metadata_of, text
-from dra_console.devcluster.patches import PatchFailedError, apply_operations, merge
+from dra_console.devcluster.patches import PatchFailedError, apply_operations
 from dra_console.devcluster.store import Store
 from dra_console.devcluster.strategic import strategic_merge
+from dra_console.kube.merging import merged_value
 
 APPLY_TYPES = frozenset({"application/apply-patch+yaml", "application/apply-patch+cbor"})
 
@@ -151,7 +152,7 @@ def _patched(target: Target, current: JsonObject, request: Request) -> Json:
                 name=target.name,
             ) from error
     if content_type == "application/merge-patch+json":
-        return merge(current, decode(request.body, content_type))
+        return merged_value(current, decode(request.body, content_type))
     if content_type == "application/strategic-merge-patch+json":
         return strategic_merge(current, decode(request.body, content_type))
     raise UnsupportedMediaTypeError(

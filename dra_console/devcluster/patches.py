@@ -1,7 +1,4 @@
-"""JSON merge patch (RFC 7396) and JSON patch (RFC 6902) on parsed objects.
-
-The functions return new values and leave their arguments as they were.
-"""
+"""JSON patch (RFC 6902) on parsed objects."""
 
 import copy
 
@@ -13,21 +10,8 @@ class PatchFailedError(Exception):
     """A JSON patch that can be read does not fit the object: a missing path, a failed test."""
 
 
-def merge(target: Json, patch: Json) -> Json:
-    """Apply a merge patch: objects merge, `null` removes, anything else replaces."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    merged = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge(merged.get(key), value)
-    return merged
-
-
 def apply_operations(target: JsonObject, operations: Json) -> Json:
-    """Apply a JSON patch, all of it or none.
+    """Apply a JSON patch, all of it or none; `target` stays as it was.
 
     Raises:
         BadRequestError: the patch is not a list of operations; the message names the place.

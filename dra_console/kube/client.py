@@ -1,51 +1,39 @@
 """The API server's verbs on raw JSON objects, as one identity.
 
-Objects go in and come out as the API server spells them (`JsonObject`), fields that this
-console does not know included.
+Objects go in and come out as the API server spells them in v1 (`JsonObject`), fields that
+this console does not know included. Where the server speaks an older version, they are
+translated here and nowhere else (`served`, `shapes`).
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Final, Self
-from urllib.parse import quote
-
-import urllib3
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube import credentials
-from dra_console.kube.errors import ApiError
+from dra_console.kube.errors import ApiError, ExpiredError
+from dra_console.kube.identity import User
 from dra_console.kube.kinds import PODS, Kind
-from dra_console.kube.transport import Headers, Request, Transport
+from dra_console.kube.lists import Listed, Selection, pages_of, whole_list
+from dra_console.kube.session import Session
+from dra_console.kube.shapes import written_as
+from dra_console.kube.transport import Request, Transport
+from dra_console.kube.writes import can_patch, patch_by_replacing
 
-PAGE_SIZE: Final = 500
-"""As client-go asks for; keeps one answer at a few megabytes."""
+__all__ = ["Client", "Listed", "User"]
+"""A client is spoken to in terms of the other two."""
 
+STRICT: Final = {"fieldValidation": "Strict"}
+"""As kubectl asks: a field that the server does not know is refused, not dropped."""
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """A Kubernetes identity, as impersonation and SubjectAccessReviews name it."""
-
-    username: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """All objects of a kind at one resource version, in the API server's order."""
-
-    items: list[JsonObject]
-    resource_version: str
+MERGE_PATCH: Final = "application/merge-patch+json"
 
 
 class Client:
     """Speaks to one API server as itself or, with impersonation, as somebody else."""
 
-    def __init__(self, transport: Transport, *, impersonation: Headers = ()) -> None:
-        """Share `transport`; `impersonation` goes with every request."""
-        self._transport = transport
-        self._impersonation = impersonation
+    def __init__(self, session: Session) -> None:
+        """Speak over `session`, which `listwatch` shares."""
+        self.session = session
 
     @classmethod
     def from_kubeconfig(cls, path: str, *, context: str = "") -> Self:
@@ -55,7 +43,7 @@ class Client:
             KubeconfigError: the file or the context cannot be used.
 
         """
-        return cls(Transport(credentials.from_kubeconfig(path, context=context)))
+        return cls(Session.over(Transport(credentials.from_kubeconfig(path, context=context))))
 
     @classmethod
     def in_cluster(cls) -> Self:
@@ -65,11 +53,11 @@ class Client:
             KubeconfigError: this process runs in no pod.
 
         """
-        return cls(Transport(credentials.in_cluster))
+        return cls(Session.over(Transport(credentials.in_cluster)))
 
     def as_user(self, user: User) -> "Client":
         """Act as `user` over the same connections; the API server checks that we may."""
-        return Client(self._transport, impersonation=_impersonation_headers(user))
+        return Client(self.session.impersonating(user))
 
     def get(self, kind: Kind, name: str, *, namespace: str | None = None) -> JsonObject:
         """Read one object.
@@ -78,7 +66,14 @@ class Client:
             NotFoundError: there is none, or the kind is not served.
 
         """
-        return self._exchange(Request("GET", kind.path(namespace, name), repeats_harmlessly=True))
+        return self.session.speak(
+            kind,
+            lambda served: Request("GET", served.path(namespace, name), repeats_harmlessly=True),
+        )
+
+    def read(self, path: str) -> JsonObject:
+        """Read what is no object, such as `/version`."""
+        return self.session.exchange(Request("GET", path, repeats_harmlessly=True))
 
     def pages(
         self,
@@ -94,20 +89,9 @@ class Client:
             ExpiredError: the server forgot that version in mid-list; begin again.
 
         """
-        query = {"limit": str(PAGE_SIZE)}
-        if label_selector:
-            query["labelSelector"] = label_selector
-        if field_selector:
-            query["fieldSelector"] = field_selector
-        while True:
-            answer = self._exchange(
-                Request("GET", kind.path(namespace), query=dict(query), repeats_harmlessly=True)
-            )
-            page, position = _page(answer, kind=kind)
-            yield page
-            if not position:
-                return
-            query["continue"] = position
+        return pages_of(
+            self.session.ask, Selection(kind, namespace, label_selector, field_selector)
+        )
 
     def list(
         self,
@@ -119,16 +103,14 @@ class Client:
     ) -> Listed:
         """Read all objects at once.
 
-        Raises:
-            ExpiredError: the server forgot the version in mid-list; begin again.
-
+        If the server forgets the version in mid-list, they are read in one answer instead.
         """
-        whole = Listed(items=[], resource_version="")
-        for page in self.pages(
-            kind, namespace=namespace, label_selector=label_selector, field_selector=field_selector
-        ):
-            whole = Listed(whole.items + page.items, page.resource_version)
-        return whole
+        selection = Selection(kind, namespace, label_selector, field_selector)
+        try:
+            pages = list(pages_of(self.session.ask, selection))
+        except ExpiredError:
+            return whole_list(self.session.ask, selection)
+        return Listed([item for page in pages for item in page.items], pages[-1].resource_version)
 
     def create(
         self,
@@ -145,8 +127,14 @@ class Client:
             InvalidError: fields were refused; `causes` names them.
 
         """
-        return self._exchange(
-            Request("POST", kind.path(namespace), query=_dry_run(dry_run), body=body)
+        return self.session.speak(
+            kind,
+            lambda served: Request(
+                "POST",
+                served.path(namespace),
+                query=STRICT | _dry_run(dry_run),
+                body=written_as(body, served=served),
+            ),
         )
 
     def replace(
@@ -164,8 +152,15 @@ class Client:
 
         """
         namespace, name = _identity(body)
-        path = kind.path(namespace, name, subresource)
-        return self._exchange(Request("PUT", path, query=_dry_run(dry_run), body=body))
+        return self.session.speak(
+            kind,
+            lambda served: Request(
+                "PUT",
+                served.path(namespace, name, subresource),
+                query=STRICT | _dry_run(dry_run),
+                body=written_as(body, served=served),
+            ),
+        )
 
     def merge_patch(
         self,
@@ -182,9 +177,21 @@ class Client:
             ConflictError: `patch` names a `resourceVersion` that is no longer current.
 
         """
-        path = kind.path(namespace, name, subresource)
-        return self._exchange(
-            Request("PATCH", path, body=patch, content_type="application/merge-patch+json")
+        if not can_patch(patch, served=self.session.versions.of(kind)):
+            return patch_by_replacing(
+                patch,
+                read=lambda: self.get(kind, name, namespace=namespace),
+                replace=lambda body: self.replace(kind, body, subresource=subresource),
+            )
+        return self.session.speak(
+            kind,
+            lambda served: Request(
+                "PATCH",
+                served.path(namespace, name, subresource),
+                query=STRICT,
+                body=patch | ({"apiVersion": served.api_version} if "apiVersion" in patch else {}),
+                content_type=MERGE_PATCH,
+            ),
         )
 
     def delete(
@@ -211,7 +218,9 @@ class Client:
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions:
             options["preconditions"] = preconditions
-        self._exchange(Request("DELETE", kind.path(namespace, name), body=options))
+        self.session.ask(
+            kind, lambda served: Request("DELETE", served.path(namespace, name), body=options)
+        )
 
     def bind_pod(self, namespace: str, name: str, *, node_name: str, uid: str) -> None:
         """Bind a pod to a node, as a scheduler does.
@@ -226,29 +235,17 @@ class Client:
             "metadata": {"namespace": namespace, "name": name, "uid": uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
         }
-        self._exchange(Request("POST", PODS.path(namespace, name, "binding"), body=binding))
+        self.session.exchange(Request("POST", PODS.path(namespace, name, "binding"), body=binding))
 
     def review(self, kind: Kind, body: JsonObject) -> JsonObject:
         """Post a review, which the server answers and does not store."""
-        return self._exchange(Request("POST", kind.path(), body=body, repeats_harmlessly=True))
-
-    def stream(self, request: Request, *, read_seconds: float) -> urllib3.BaseHTTPResponse:
-        """Send a request whose answer is a stream, and return it unread; `listwatch` reads it.
-
-        Raises:
-            ApiError: the server refused, or no answer came.
-
-        """
-        return self._transport.stream(
-            request, impersonation=self._impersonation, read_seconds=read_seconds
+        return self.session.exchange(
+            Request("POST", kind.path(), body=body, repeats_harmlessly=True)
         )
 
     def close(self) -> None:
         """Close the connections that nobody is using."""
-        self._transport.close()
-
-    def _exchange(self, request: Request) -> JsonObject:
-        return self._transport.exchange(request, impersonation=self._impersonation)
+        self.session.close()
 
 
 def _dry_run(dry_run: bool) -> dict[str, str]:  # noqa: FBT001 - the API's own flag
@@ -262,38 +259,3 @@ def _identity(body: JsonObject) -> tuple[str | None, str]:
     if not isinstance(name, str):
         raise ApiError("metadata.name: expected the name of the object to replace, got none")
     return namespace if isinstance(namespace, str) else None, name
-
-
-def _page(answer: JsonObject, *, kind: Kind) -> tuple[Listed, str]:
-    """Return the page and where the next one begins; empty after the last.
-
-    A list's items carry no `apiVersion` and `kind`, a watch's objects do: both leave this
-    package alike.
-    """
-    items, metadata = answer.get("items"), answer.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(items, list | None):
-        raise ApiError(f"{kind.plural}: expected a list with metadata and items")
-    objects: list[JsonObject] = [
-        {"apiVersion": kind.api_version, "kind": kind.kind, **item}
-        for item in items or []
-        if isinstance(item, dict)
-    ]
-    version, position = metadata.get("resourceVersion"), metadata.get("continue")
-    if not isinstance(version, str):
-        raise ApiError(f"{kind.plural}: metadata.resourceVersion: expected text, got {version!r}")
-    return Listed(objects, version), position if isinstance(position, str) else ""
-
-
-def _impersonation_headers(user: User) -> Headers:
-    """Spell the headers of user impersonation (Kubernetes reference, "Authentication")."""
-    headers = [("Impersonate-User", user.username)]
-    headers += [("Impersonate-Group", group) for group in user.groups]
-    if user.uid:
-        headers.append(("Impersonate-Uid", user.uid))
-    headers += [
-        (f"Impersonate-Extra-{quote(key.lower(), safe='')}", value)
-        for key, values in user.extra.items()
-        for value in values
-    ]
-    # Go reads header bytes as UTF-8, http.client writes text as Latin-1.
-    return tuple((name, value.encode().decode("latin-1")) for name, value in headers)

@@ -6,8 +6,10 @@ below and on nothing else. An API server explains itself with a `Status` object
 they name the field that was refused. The original exception is chained as `__cause__`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Cause:
 class ApiError(Exception):
     """The API server refused or failed a request, or could not be reached."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a refusal
         self,
         message: str,
         *,
@@ -34,14 +36,20 @@ class ApiError(Exception):
         reason: str = "",
         causes: tuple[Cause, ...] = (),
         retry_after_seconds: int | None = None,
+        names_object: bool = False,
     ) -> None:
-        """Take what the server said; `status` 0 means that no usable answer came."""
+        """Take what the server said.
+
+        `status` 0 means that no usable answer came. `names_object` tells that the server knew
+        what the path stands for: without it, a 404 means that there is no such kind here.
+        """
         super().__init__(message)
         self.status = status
         self.reason = reason
         self.message = message
         self.causes = causes
         self.retry_after_seconds = retry_after_seconds
+        self.names_object = names_object
 
 
 class ConflictError(ApiError):
@@ -61,7 +69,10 @@ class NotFoundError(ApiError):
 
 
 class InvalidError(ApiError):
-    """The object breaks a rule of its kind (HTTP 422); `causes` name the fields."""
+    """The object breaks a rule of its kind; `causes` name the fields, in the shape of v1.
+
+    Also for a field that the server does not know (HTTP 400 of `fieldValidation=Strict`).
+    """
 
 
 class KubeconfigError(ApiError):
@@ -75,6 +86,8 @@ _CLASS_BY_STATUS: Mapping[int, type[ApiError]] = {
     410: ExpiredError,
     422: InvalidError,
 }
+_BAD_REQUEST: Final = 400
+_STRICT: Final = re.compile(r'\b(unknown|duplicate) field "([^"]+)"')
 
 
 def error_of(status: int, body: object, *, retry_after_seconds: int | None = None) -> ApiError:
@@ -94,14 +107,29 @@ def error_of(status: int, body: object, *, retry_after_seconds: int | None = Non
     # Watch streams carry a Status in a 200 answer: its own code is the one that counts.
     status = code if isinstance(code, int) and code else status
     error_class = _CLASS_BY_STATUS.get(status, ApiError)
-    reason = body.get("reason")
-    message = body.get("message")
+    message = _text(body.get("message"))
+    details = body.get("details")
+    causes = _causes(details)
+    if status == _BAD_REQUEST and (unknown := _refused_by_strict_decoding(message)):
+        error_class, causes = InvalidError, unknown
     return error_class(
-        message if isinstance(message, str) else f"the API server answered HTTP {status}",
+        message or f"the API server answered HTTP {status}",
         status=status,
-        reason=reason if isinstance(reason, str) else "",
-        causes=_causes(body.get("details")),
+        reason=_text(body.get("reason")),
+        causes=causes,
         retry_after_seconds=retry_after_seconds,
+        names_object=isinstance(details, Mapping) and bool(details.get("kind")),
+    )
+
+
+def _refused_by_strict_decoding(message: str) -> tuple[Cause, ...]:
+    """Read the fields out of the message, which is the only place where a server names them."""
+    _, found, refusals = message.partition("strict decoding error: ")
+    if not found:
+        return ()
+    return tuple(
+        Cause(field, reason="FieldValueNotSupported", message=f"{what} field")
+        for what, field in _STRICT.findall(refusals)
     )
 
 

@@ -23,7 +23,8 @@ from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, error_of
 from dra_console.kube.kinds import Kind
-from dra_console.kube.transport import Request, decode_object
+from dra_console.kube.shapes import read_as_v1
+from dra_console.kube.transport import decode_object
 
 READ_BYTES: Final = 65536
 QUEUED_READS: Final = 64
@@ -61,9 +62,10 @@ class WatchEvent:
 class Watch:
     """An open watch, read in time-limited steps. Made by `open_watch`."""
 
-    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, response: urllib3.BaseHTTPResponse, *, served: Kind) -> None:
         """Begin to read `response`, whose body must not have been touched."""
         self._response = response
+        self._served = served
         self._reads: queue.Queue[bytes | ApiError] = queue.Queue(maxsize=QUEUED_READS)
         self._closed = threading.Event()
         self._unfinished_line = b""
@@ -94,7 +96,7 @@ class Watch:
             raise read
         self._at_end = not read
         *lines, self._unfinished_line = (self._unfinished_line + read).split(b"\n")
-        return [_event(line) for line in lines if line.strip()]
+        return [_event(line, served=self._served) for line in lines if line.strip()]
 
     def close(self) -> None:
         """Stop reading and close the connection; events not yet read are lost."""
@@ -136,18 +138,16 @@ def open_watch(
         ExpiredError: the resource version is too old; list again.
 
     """
-    request = Request(
-        "GET",
-        kind.path(),
-        query={
-            "watch": "true",
-            "resourceVersion": resource_version,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(window_seconds),
-        },
+    query = {
+        "watch": "true",
+        "resourceVersion": resource_version,
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(window_seconds),
+    }
+    response, served = client.session.stream(
+        kind, query, read_seconds=window_seconds + SILENCE_SECONDS
     )
-    response = client.stream(request, read_seconds=window_seconds + SILENCE_SECONDS)
-    stream = Watch(response)
+    stream = Watch(response, served=served)
     try:
         yield stream
     finally:
@@ -172,7 +172,7 @@ def watch(
             yield from stream.read(timeout_seconds=left_seconds)
 
 
-def _event(line: bytes) -> WatchEvent:
+def _event(line: bytes, *, served: Kind) -> WatchEvent:
     envelope = decode_object(line)
     happened, subject = envelope.get("type"), envelope.get("object")
     if happened == "ERROR":
@@ -184,4 +184,4 @@ def _event(line: bytes) -> WatchEvent:
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
     if not isinstance(version, str):
         raise ApiError(f"object.metadata.resourceVersion: expected text, got {version!r}")
-    return WatchEvent(event_type, subject, version)
+    return WatchEvent(event_type, read_as_v1(subject, served=served), version)

@@ -41,7 +41,8 @@ def subject_access(  # noqa: PLR0913 - the attributes of a SubjectAccessReview
     """
     attributes: JsonObject = {
         "group": kind.group,
-        "version": kind.version,
+        # Rights are of a resource, whichever version of it is spoken.
+        "version": "*",
         "resource": kind.plural,
         "verb": verb,
     }

@@ -1,8 +1,8 @@
 """Older versions of the API, lifted to the v1 shape before anything is read.
 
 v1beta2 differs from v1 in the version alone. v1beta1 has the fields of `exactly` flat in
-the request and those of a device under `basic`; v1alpha3 also has bare capacities. The
-console never writes an older version, since fields would be lost.
+the request and those of a device under `basic`; v1alpha3 also has bare capacities. `older`
+goes the other way, for servers that have no v1.
 
 An object that names a version has to have that version's shape: a server would not take it
 otherwise, and to guess what was meant would change what is asked for.

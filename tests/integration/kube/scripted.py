@@ -1,4 +1,7 @@
-"""An HTTP server that answers as a test told it to, and remembers what it was asked."""
+"""An HTTP server that answers as a test told it to, and remembers what it was asked.
+
+Discovery of resource.k8s.io it answers by itself, from `plurals_by_version`, and counts.
+"""
 
 import json
 import threading
@@ -14,6 +17,15 @@ import yaml
 
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.client import Client
+
+GROUP = "resource.k8s.io"
+ALL_PLURALS = (
+    "deviceclasses",
+    "devicetaintrules",
+    "resourceclaims",
+    "resourceclaimtemplates",
+    "resourceslices",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +61,8 @@ class ScriptedServer:
     def __init__(self, directory: Path) -> None:
         self.answers: deque[Answer] = deque()
         self.asked: list[Asked] = []
+        self.plurals_by_version: dict[str, tuple[str, ...]] = {"v1": ALL_PLURALS}
+        self.looks = 0
         self.closing = threading.Event()
         handler = type("ScriptedHandler", (Handler,), {"script": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -83,6 +97,22 @@ class ScriptedServer:
         self._server.server_close()
         self._thread.join()
 
+    def discovery(self, path: str) -> Answer | None:
+        """Answer a question about the group or one of its versions; `None` for others."""
+        group, _, version = path.removeprefix("/apis/").partition("/")
+        if group != GROUP or "/" in version:
+            return None
+        if not version:
+            self.looks += 1
+            versions: list[Json] = [{"version": each} for each in self.plurals_by_version]
+            if versions:
+                return Answer({"kind": "APIGroup", "name": GROUP, "versions": versions})
+        elif version in self.plurals_by_version:
+            resources: list[Json] = [{"name": each} for each in self.plurals_by_version[version]]
+            return Answer({"kind": "APIResourceList", "resources": resources})
+        # As the real API server answers: in plain text.
+        return Answer(status=404, raw=b"404 page not found\n")
+
     def next_answer(self) -> Answer:
         return self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
 
@@ -105,9 +135,11 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length)) if length else None
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query))
-        headers = [*self.headers.items()]
-        self.script.asked.append(Asked(self.command, parts.path, query, headers, body))
-        answer = self.script.next_answer()
+        answer = self.script.discovery(parts.path)
+        if answer is None:
+            headers = [*self.headers.items()]
+            self.script.asked.append(Asked(self.command, parts.path, query, headers, body))
+            answer = self.script.next_answer()
         if answer.lines is not None:
             self._stream(answer)
             return

@@ -32,7 +32,7 @@ def test_a_right_is_asked_for_one_user_and_one_act(server: ScriptedServer) -> No
         "groups": ["team-research"],
         "resourceAttributes": {
             "group": "resource.k8s.io",
-            "version": "v1",
+            "version": "*",
             "resource": "resourceclaims",
             "verb": "create",
             "namespace": "team-research",

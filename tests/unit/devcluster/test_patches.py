@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.devcluster.errors import BadRequestError
-from dra_console.devcluster.patches import PatchFailedError, apply_operations, merge
+from dra_console.devcluster.patches import PatchFailedError, apply_operations
 from dra_console.devcluster.strategic import strategic_merge
+from dra_console.kube.merging import merged_value
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
@@ -32,14 +33,14 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_merge_patch(target: Json, patch: Json, merged: Json) -> None:
-    assert merge(target, patch) == merged
+    assert merged_value(target, patch) == merged
 
 
 @given(JSON_VALUES, JSON_VALUES)
 def test_merging_a_patch_twice_is_merging_it_once(target: Json, patch: Json) -> None:
-    once = merge(target, patch)
+    once = merged_value(target, patch)
 
-    assert merge(once, patch) == once
+    assert merged_value(once, patch) == once
 
 
 @pytest.mark.parametrize(
