@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from dra_console.mirror.models import Cluster, Pod, ResourceClaim
+from dra_console.kube.kinds import RESOURCE_CLAIMS
+from dra_console.mirror.models import Cluster, Cursor, Pod, ResourceClaim
 from dra_console.sync.columns import pod_owner_of, template_names_of
 from dra_console.sync.reading import text_in, time_in
 
@@ -32,7 +33,7 @@ def complete_claims(
         was = before.get(claim.uid)
         claim.allocated_at = _allocated_at(claim, was, seen_at=seen_at)
         pod = pods.get(text_in(pod_owner_of(claim.raw), "uid"))
-        claim.template_name = _template_name(claim, pod) or (was.template_name if was else "")
+        claim.template_name = template_name(claim, pod) or (was.template_name if was else "")
 
 
 def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
@@ -40,19 +41,21 @@ def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
     by_uid = {pod.uid: pod for pod in pods if template_names_of(pod.raw)}
     if not by_uid:
         return
+    # The claims' stream writes with its cursor in hand. Without waiting for it, a claim and
+    # its pod that are written at the same time would not see each other, on neither side.
+    list(Cursor.objects.select_for_update().filter(cluster=cluster, plural=RESOURCE_CLAIMS.plural))
     waiting = ResourceClaim.objects.filter(
         cluster=cluster, template_name="", owner_pod__in={pod.name for pod in by_uid.values()}
     )
-    # In the order in which the claims' own stream writes them, so that neither waits for
-    # a row that the other has while holding one that it needs.
-    for claim in waiting.order_by("namespace", "name").select_for_update():
+    for claim in waiting:
         pod = by_uid.get(text_in(pod_owner_of(claim.raw), "uid"))
-        claim.template_name = _template_name(claim, pod)
+        claim.template_name = template_name(claim, pod)
         if claim.template_name:
             claim.save(update_fields=("template_name",))
 
 
-def _template_name(claim: ResourceClaim, pod: Pod | None) -> str:
+def template_name(claim: ResourceClaim, pod: Pod | None) -> str:
+    """Name the template that a claim was generated from, by its pod; empty if that is unknown."""
     if pod is None:
         return ""
     name = text_in(claim.raw, "metadata", "annotations", POD_CLAIM_NAME)

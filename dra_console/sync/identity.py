@@ -36,15 +36,27 @@ def confirm_identity(cluster: Cluster, *, client: Client) -> str:
         NotOurTurnError: the cluster was removed from the console.
 
     """
+    uid = identity_of(client)
+    known = _known_uid(cluster)
+    if uid in {"", known}:
+        return known
+    _adopt(cluster, uid=uid)
+    return uid
+
+
+def identity_of(client: Client) -> str:
+    """Ask which cluster answers; empty if that may not be known.
+
+    Raises:
+        ApiError: the API server could not be asked.
+
+    """
     try:
         namespace = client.get(NAMESPACES, "kube-system")
     except (ForbiddenError, NotFoundError) as error:
-        log.warning("cluster identity unknown", cluster=cluster.name, reason=str(error))
-        return _known_uid(cluster)
-    uid = text_in(namespace, "metadata", "uid")
-    if _known_uid(cluster) != uid:
-        _adopt(cluster, uid=uid)
-    return uid
+        log.warning("cluster identity unknown", reason=str(error))
+        return ""
+    return text_in(namespace, "metadata", "uid")
 
 
 def _known_uid(cluster: Cluster) -> str:

@@ -121,5 +121,5 @@ def test_a_check_names_what_differs_and_fails(
     assert f"resourceclaims {NAMESPACE}/unseen: mirror missing" in found
     assert f"resourceclaims {NAMESPACE}/stale" in found
     assert "API server not there" in found
-    assert "device gpu.nvidia.com/gpu-01/gpu-0: mirror missing, API server published" in found
-    assert "by claim nobody: mirror open, API server not allocated" in found
+    assert "device gpu.nvidia.com/gpu-01/gpu-0 of slice gpu-01: mirror missing" in found
+    assert "by request gpu of claim nobody: mirror there, API server not allocated" in found
