@@ -58,7 +58,7 @@ test: setup system-packages ## Run all tests, with real servers and Chromium; TE
 ifdef TESTS
 	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(TESTS)
 else
-	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/e2e tests
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/e2e --ignore=tests/cluster tests
 	DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 3 --dist loadfile tests/unit/sync tests/unit/mirror tests/integration/scheduling
 	$(BIN)/python -m pytest -q tests/e2e
 endif
@@ -66,6 +66,15 @@ endif
 .PHONY: e2e
 e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
 	DRA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e
+
+.PHONY: cluster-tools
+cluster-tools: $(VENV)/.base ## Build a real Kubernetes into a cache folder, once (a quarter of an hour)
+	@$(BIN)/python -m tests.cluster.tools
+
+.PHONY: test-cluster
+test-cluster: setup system-packages ## Run the tests that need a real Kubernetes; TESTS=path runs some
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory cluster-tools; fi
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(or $(TESTS),tests/cluster)
 
 .PHONY: oracle-build
 oracle-build: # Kubernetes' own allocator as a program; Go fetches the modules

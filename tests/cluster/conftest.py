@@ -1,0 +1,61 @@
+"""Fixtures of the tests that run on a real Kubernetes.
+
+They are skipped only where neither the cluster's programs nor Go, to build them, are there;
+with `CI=true` that is a failure as well.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.rig import Cluster, running_cluster
+from tests.cluster.tools.building import missing_programs
+from tests.cluster.tools.recipes import KUBERNETES, Recipe
+
+StartCluster = Callable[..., Cluster]
+
+
+def need_programs(recipe: Recipe) -> None:
+    """Have the programs of a recipe, or skip; what is missing is named."""
+    missing = missing_programs(recipe)
+    if not missing:
+        return
+    reason = f"not built: {', '.join(missing)}"
+    if shutil.which("go") or os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}; run `make cluster-tools`")
+    pytest.skip(f"{reason}, and Go is not installed")
+
+
+@pytest.fixture(scope="session")
+def cluster_programs() -> None:
+    """Have everything that a cluster without a real node needs."""
+    need_programs(KUBERNETES)
+
+
+@pytest.fixture(scope="module")
+def cluster_options() -> dict[str, Any]:
+    """Options of the module's `cluster`; a module overrides this fixture with its own."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    cluster_programs: None,  # noqa: ARG001 - it skips the test where they are missing
+    cluster_options: dict[str, Any],
+) -> Iterator[Cluster]:
+    """One cluster for all tests of a module, which leave it serving; see `start_cluster`."""
+    with running_cluster(**cluster_options) as running:
+        yield running
+
+
+@pytest.fixture
+def start_cluster(
+    cluster_programs: None,  # noqa: ARG001 - it skips the test where they are missing
+) -> Iterator[StartCluster]:
+    """Start clusters for one test, each with the `ClusterOptions` given as keywords."""
+    with contextlib.ExitStack() as running:
+        yield lambda **options: running.enter_context(running_cluster(**options))

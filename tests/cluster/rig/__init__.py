@@ -1,0 +1,20 @@
+"""A real Kubernetes on this machine, as test fixture and as a command (`make cluster`)."""
+
+from tests.cluster.rig.api import Api, ApiError, Json
+from tests.cluster.rig.cluster import Account, Cluster, LeftBehindError, running_cluster
+from tests.cluster.rig.options import ClusterOptions, User
+from tests.cluster.rig.process import Server, StartError
+
+__all__ = [
+    "Account",
+    "Api",
+    "ApiError",
+    "Cluster",
+    "ClusterOptions",
+    "Json",
+    "LeftBehindError",
+    "Server",
+    "StartError",
+    "User",
+    "running_cluster",
+]

@@ -1,0 +1,72 @@
+"""What one cluster shall be like; the default is what Kubernetes itself starts with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+RESOURCE_GROUP: Final = "resource.k8s.io"
+RESOURCE_VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
+"""What Kubernetes 1.37 can serve of resource.k8s.io, newest first."""
+
+EVERY_CONTROLLER: Final = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Somebody with a bearer token that the API server knows from its start."""
+
+    name: str
+    token: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Which processes run, and with what; `Cluster` says how each is used."""
+
+    resource_versions: tuple[str, ...] = ("v1", "v1beta2", "v1beta1")
+    """The served versions of resource.k8s.io. All others are switched off."""
+
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    """Given to every Kubernetes process."""
+
+    admission_on: tuple[str, ...] = ()
+    admission_off: tuple[str, ...] = ()
+    """Admission plugins beside the default ones, and without."""
+
+    controllers: tuple[str, ...] | None = None
+    """The controller manager's list, as in `("*", "-node-lifecycle-controller")`; `None`: no
+    controller manager. Without one nobody makes service accounts, so the admission plugin that
+    asks for them is off as well."""
+
+    scheduler: bool = False
+    node: bool = False
+    """One real node: containerd, runc and kubelet. Needs root; brings all controllers."""
+
+    watch_cache: bool = True
+    """Off: every watch reads etcd itself, so that a compaction shows at once."""
+
+    users: tuple[User, ...] = ()
+    apiserver_flags: tuple[str, ...] = ()
+    """More flags for kube-apiserver, last, so that they win."""
+
+    def __post_init__(self) -> None:
+        unknown = set(self.resource_versions) - set(RESOURCE_VERSIONS)
+        if unknown:
+            raise ValueError(f"{RESOURCE_GROUP} has no version {', '.join(sorted(unknown))}")
+
+    @property
+    def runtime_config(self) -> str:
+        """The value of kube-apiserver's `--runtime-config`."""
+        return ",".join(
+            f"{RESOURCE_GROUP}/{version}={str(version in self.resource_versions).lower()}"
+            for version in RESOURCE_VERSIONS
+        )
+
+    @property
+    def gates(self) -> list[str]:
+        """The flag for feature gates, if any is set."""
+        if not self.feature_gates:
+            return []
+        text = ",".join(f"{name}={str(on).lower()}" for name, on in self.feature_gates.items())
+        return [f"--feature-gates={text}"]
