@@ -1,17 +1,17 @@
 """What Kubernetes checks of a selector beyond its types.
 
 Lists and maps written in an expression hold one type; patterns, durations, timestamps and
-conversions of constants must be right; a format fits its arguments; the result is a boolean
-or an attribute.
+conversions of constants must be right; a format fits its arguments (`format_checks`); the result
+is a boolean or an attribute.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dra_console.allocator.cel import patterns
 from dra_console.allocator.cel.conversions import FUNCTIONS as CONVERSIONS
 from dra_console.allocator.cel.faults import CompileFault
-from dra_console.allocator.cel.formatting import clauses
+from dra_console.allocator.cel.format_checks import format_faults
 from dra_console.allocator.cel.library import FUNCTIONS
 from dra_console.allocator.cel.text import position
 from dra_console.allocator.cel.tree import (
@@ -42,22 +42,6 @@ from dra_console.allocator.cel.values import (
 )
 from dra_console.allocator.semver import Semver
 
-FORMATTABLE: Final = {
-    "s": frozenset(
-        {
-            Kind.STRING, Kind.BOOL, Kind.BYTES, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.MAP,
-            Kind.LIST, Kind.TYPE, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL,
-        }
-    ),
-    "d": frozenset({Kind.INT, Kind.UINT}),
-    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
-    "o": frozenset({Kind.INT, Kind.UINT}),
-    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-}  # fmt: skip
-"""Which types a clause takes."""
 NOT_OFFERED: Final = "is not offered to selectors"
 DERIVABLE: Final = frozenset({Kind.BOOL, Kind.INT, Kind.STRING, Kind.ANY, Kind.DYN})
 """Types of a derived attribute and of its elements, beside versions."""
@@ -84,15 +68,16 @@ def derivation_fault_of(tree: CheckedTree, expression: str) -> CompileFault | No
 
 
 def _fault_of(tree: CheckedTree, expression: str, *, result: str) -> CompileFault | None:
-    found = sorted(
-        (tree.offsets.get(node.number, 0), message)
-        for node, message in (*_mixed(tree, tree.root), *_constants(tree), *_formats(tree))
-    )
-    if found:
-        offset, message = found[0]
+    nodes = [*walk(tree.root)]
+    faults = [*_constants(nodes), *format_faults(tree, nodes)]
+    if any(isinstance(node, ListOf | MapOf) for node in nodes):
+        faults += _mixed(tree, tree.root)
+    if faults:
+        found = ((tree.offsets.get(node.number, 0), message) for node, message in faults)
+        offset, message = min(found)
         line, column = position(expression, offset)
         return CompileFault(message, line, column)
-    return CompileFault(result) if result else _when_built(tree)
+    return CompileFault(result) if result else _when_built(nodes)
 
 
 def _mixed(tree: CheckedTree, node: Node) -> Iterator[tuple[Node, str]]:
@@ -131,8 +116,8 @@ def _is_empty(node: Node) -> bool:
     )
 
 
-def _constants(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
-    for node in walk(tree.root):
+def _constants(nodes: Iterable[Node]) -> Iterator[tuple[Node, str]]:
+    for node in nodes:
         if not isinstance(node, Call):
             continue
         last = node.operands[-1] if node.operands else None
@@ -147,9 +132,9 @@ def _constants(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
                 yield last, f"invalid {node.function} argument"
 
 
-def _when_built(tree: CheckedTree) -> CompileFault | None:
+def _when_built(nodes: Sequence[Node]) -> CompileFault | None:
     """Find what upstream finds when it makes a program: constants that fail."""
-    for node in walk(tree.root):
+    for node in nodes:
         if isinstance(node, Name):
             package = node.name.removeprefix(".").partition(".")[0]
             if "." in node.name and package != "device" and node.name not in TYPES:
@@ -168,7 +153,7 @@ def _when_built(tree: CheckedTree) -> CompileFault | None:
             message = patterns.fault(str(node.operands[1].value))
             if message is not None:
                 return CompileFault(f"program instantiation failed: {message}")
-    messages = [node for node in walk(tree.root) if isinstance(node, MapOf) and node.message]
+    messages = [node for node in nodes if isinstance(node, MapOf) and node.message]
     return CompileFault(f"'{messages[0].message}' {NOT_OFFERED}") if messages else None
 
 
@@ -207,47 +192,3 @@ def _constant_value(node: Node) -> tuple[Value] | None:
             value = _constant_value(argument)
             return None if value is None else (CONVERSIONS[node.function]([*value]),)
     return None
-
-
-def _formats(tree: CheckedTree) -> Iterator[tuple[Node, str]]:
-    for node in walk(tree.root):
-        match node:
-            case Call(function="format", target=Literal(value=str() as template)):
-                arguments = node.arguments[0]
-                if isinstance(arguments, ListOf):
-                    yield from _format(tree, node, template, arguments)
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    """Walk a value and, where a list or map is written, what is in it."""
-    yield node
-    if isinstance(node, ListOf | MapOf):
-        for child in children(node):
-            yield from _parts(child)
-
-
-def _format(
-    tree: CheckedTree, call: Call, template: str, arguments: ListOf
-) -> Iterator[tuple[Node, str]]:
-    try:
-        letters = [letter for letter, _ in clauses(template)]
-    except EvaluationError as error:
-        yield call, str(error)
-        return
-    for letter, argument in zip(letters, arguments.elements, strict=False):
-        for part in _parts(argument) if letter == "s" else (argument,):
-            kind = tree.type_of(part)
-            if kind.kind is not Kind.DYN and kind.kind not in FORMATTABLE[letter]:
-                yield part, f"error during formatting: %{letter} can't be used on {kind}"
-                return
-    given = len(arguments.elements)
-    if given < len(letters):
-        yield arguments, f"index {given} out of range"
-    elif given > len(letters):
-        yield (
-            call,
-            (
-                "too many arguments supplied to string.format "
-                f"(expected {len(letters)}, got {given})"
-            ),
-        )

@@ -3,9 +3,9 @@
 Field numbers are those of cel-spec's `checked.proto` and `syntax.proto`.
 """
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Final, TypeVar
 
 from dra_console.allocator.cel import wire
 from dra_console.allocator.cel.tree import (
@@ -26,6 +26,7 @@ from dra_console.allocator.cel.tree import (
     Unsigned,
 )
 
+Row = TypeVar("Row")
 PRIMITIVES: Final = (
     Kind.OTHER,
     Kind.BOOL,
@@ -41,20 +42,57 @@ NULL, BOOL, INT, UINT, DOUBLE, STRING, BYTES = range(1, 8)
 TYPES_KEPT: Final = 1_024
 
 
+class Table(Mapping[int, Row]):
+    """What is known of nodes by number, read when first asked for: most of it never is."""
+
+    __slots__ = ("_known", "_read")
+
+    def __init__(self, read: Callable[[], Mapping[int, Row]]) -> None:
+        self._read: Final = read
+        self._known: Mapping[int, Row] | None = None
+
+    @property
+    def _rows(self) -> Mapping[int, Row]:
+        if self._known is None:
+            self._known = self._read()
+        return self._known
+
+    def __getitem__(self, number: int) -> Row:
+        return self._rows[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
 def read_checked(serialized: bytes) -> CheckedTree:
     """Read what the engine's `serialize` made of a checked expression."""
     checked = wire.fields(wire.message(wire.fields(serialized), 2))
-    types, overloads, offsets = {}, {}, {}
-    for entry in map(wire.fields, wire.messages(checked, 2)):
-        reference = wire.fields(wire.message(entry, 2))
-        overloads[wire.whole(entry, 1)] = tuple(
-            each.decode() for each in wire.messages(reference, 3)
-        )
-    for entry in map(wire.fields, wire.messages(checked, 3)):
-        types[wire.whole(entry, 1)] = _type(wire.message(entry, 2))
-    for entry in map(wire.fields, wire.messages(wire.fields(wire.message(checked, 5)), 4)):
-        offsets[wire.whole(entry, 1)] = wire.whole(entry, 2)
-    return CheckedTree(_node(wire.message(checked, 4)), types, overloads, offsets)
+    return CheckedTree(
+        _node(wire.message(checked, 4)),
+        types=Table(partial(_types, checked)),
+        overloads=Table(partial(_overloads, checked)),
+        offsets=Table(partial(_offsets, checked)),
+    )
+
+
+def _types(checked: wire.Fields) -> Mapping[int, CelType]:
+    entries = map(wire.map_entry, wire.messages(checked, 3))
+    return {number: _type(raw) for number, raw in entries}
+
+
+def _overloads(checked: wire.Fields) -> Mapping[int, tuple[str, ...]]:
+    return {
+        number: tuple(each.decode() for each in wire.messages(wire.fields(reference), 3))
+        for number, reference in map(wire.map_entry, wire.messages(checked, 2))
+    }
+
+
+def _offsets(checked: wire.Fields) -> Mapping[int, int]:
+    entries = map(wire.fields, wire.messages(wire.fields(wire.message(checked, 5)), 4))
+    return {wire.whole(entry, 1): wire.whole(entry, 2) for entry in entries}
 
 
 @lru_cache(maxsize=TYPES_KEPT)

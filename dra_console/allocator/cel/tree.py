@@ -185,7 +185,11 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Walk a node and all below it."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    """Walk a node and all below it, in the order of the text."""
+    left = [node]
+    while left:
+        each = left.pop()
+        yield each
+        below = children(each)
+        if below:
+            left += below[::-1]

@@ -16,6 +16,10 @@ FIXED32: Final = 5
 MORE: Final = 0x80
 """The bit of a byte that says that more follow."""
 SIGN_BIT: Final = 1 << 63
+NUMBER_KEY: Final = b"\x08"
+"""Field 1 of an entry of a map, a number."""
+MESSAGE_VALUE: Final = b"\x12"
+"""Field 2, a message."""
 
 Value: TypeAlias = int | bytes
 Fields: TypeAlias = dict[int, list[Value]]
@@ -59,6 +63,19 @@ def fields(message: bytes) -> Fields:
         else:
             held.append(value)
     return found
+
+
+def map_entry(message_: bytes) -> tuple[int, bytes]:
+    """Split an entry of a map from numbers to messages; most keys and lengths take one byte."""
+    if (
+        message_[:1] == NUMBER_KEY
+        and message_[2:3] == MESSAGE_VALUE
+        and message_[1] < MORE
+        and len(message_) == message_[3] + 4 < MORE
+    ):
+        return message_[1], message_[4:]
+    found = fields(message_)
+    return whole(found, 1), message(found, 2)
 
 
 def messages(found: Fields, number: int) -> Iterator[bytes]:
