@@ -34,6 +34,7 @@ BINARY_SUFFIXES: Final[Mapping[int, str]] = MappingProxyType(
     {exponent: suffix for suffix, exponent in BINARY_EXPONENTS.items()} | {0: ""}
 )
 MAX_SUFFIX_EXPONENT: Final = 18
+LARGEST_BINARY: Final = frozenset({"Pi", "Ei"})
 MAX_EXPONENT_DIGITS: Final = 3
 """Longer exponents are far outside int64 and only serve to fill memory."""
 KIBI: Final = 1024
@@ -70,10 +71,10 @@ class Quantity:
 
         """
         found = SPELLING.fullmatch(text)
-        if found is None or not (found["whole"] or found["part"]):
+        if found is None or not (found["whole"] or found["part"] or _may_lack_digits(found)):
             raise QuantityError(f"expected a quantity such as 80Gi, 500m or 2, got {text!r}")
         part = found["part"] or ""
-        digits = int(found["whole"] + part)
+        digits = int(found["whole"] + part or "0")
         scale = 10 ** len(part)
         if found["binary"]:
             family = SuffixFamily.BINARY
@@ -123,6 +124,20 @@ class Quantity:
         if self.family is SuffixFamily.BINARY and is_large and self.is_whole:
             return _in_binary(self.nanos // NANO)
         return _in_decimal(self.nanos, self.family)
+
+
+def _may_lack_digits(found: re.Match[str]) -> bool:
+    """Tell whether a sign, point or suffix alone is read as 0.
+
+    Upstream does wherever it need not compute with many digits, which it thinks it has to
+    for the largest binary suffixes and exponents below -9.
+    """
+    if found["binary"]:
+        return found["binary"] not in LARGEST_BINARY
+    if found["exponent"]:
+        digits = found["exponent"].lstrip("+-0")
+        return not found["exponent"].startswith("-") or len(digits) <= 1
+    return bool(found[0])
 
 
 def _shifted(digits: int, scale: int, exponent: int) -> tuple[int, int]:

@@ -42,11 +42,16 @@ def test_canonical_form(text: str, canonical: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".", "Gi", "1.2.3", "1 Gi", "1gi", "1K", "٣", "1e", "1e99999", "0x1"]
+    "text", ["", "Pi", "e-10", "e", "1.2.3", "1 Gi", "1gi", "1K", "٣", "1e", "1e99999", "0x1"]
 )
 def test_what_is_not_a_quantity_is_refused(text: str) -> None:
     with pytest.raises(QuantityError, match="expected"):
         Quantity.parse(text)
+
+
+@pytest.mark.parametrize("text", ["u", "+", "-m", ".", "Ki", "-.n", "E", "e1", "+E0", "Ti", "e-9"])
+def test_a_quantity_without_digits_is_zero_as_upstream_reads_it(text: str) -> None:
+    assert Quantity.parse(text) == Quantity(0)
 
 
 def test_spellings_of_one_value_are_equal() -> None:
