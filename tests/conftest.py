@@ -4,7 +4,6 @@ Where a program is missing, the tests that need it are skipped with the reason; 
 `CI=true` that is a failure, so that CI cannot lose them in silence.
 """
 
-import os
 import shutil
 import subprocess
 import time
@@ -16,6 +15,8 @@ import pytest
 import redis
 
 from tests import settings as test_settings
+from tests.postgresql import running_postgresql
+from tests.programs import need
 
 SERVERS = Path(test_settings.SERVERS_DIR)
 START_SECONDS = 20
@@ -25,18 +26,6 @@ hypothesis.settings.register_profile(
     "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("patient")
-
-
-def need(program: str, *places: str) -> str:
-    """Return the program's path, or skip the test (fail under `CI=true`)."""
-    candidates = [shutil.which(program), *places]
-    for candidate in candidates:
-        if candidate and os.access(candidate, os.X_OK):
-            return candidate
-    reason = f"{program} is not installed"
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{reason}, and CI=true allows no skip")
-    pytest.skip(reason)
 
 
 def pytest_sessionfinish() -> None:
@@ -75,40 +64,8 @@ def django_db_modify_db_settings() -> Iterator[None]:
     if test_settings.TEST_DATABASE != "postgresql":
         yield
         return
-    binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
-    initdb = need("initdb", str(binaries / "initdb") if binaries else "")
-    pg_ctl = str(Path(initdb).with_name("pg_ctl"))
-    cluster = SERVERS / "postgresql"
-    as_owner = _as_unprivileged(cluster)
-    subprocess.run(
-        [*as_owner, initdb, "-D", cluster, "-U", "postgres", "-A", "trust", "--no-sync"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    port = test_settings.POSTGRESQL_PORT
-    options = f"-p {port} -k {cluster} -c fsync=off -c listen_addresses=127.0.0.1"
-    log = cluster / "server.log"
-    subprocess.run(
-        [*as_owner, pg_ctl, "-D", cluster, "-w", "-l", log, "-o", options, "start"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    yield
-    subprocess.run(
-        [*as_owner, pg_ctl, "-D", cluster, "-m", "immediate", "stop"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-
-
-def _as_unprivileged(directory: Path) -> list[str]:
-    """PostgreSQL refuses to run as root: use Debian's `postgres` user there."""
-    directory.mkdir(mode=0o700)
-    if os.geteuid() != 0:
-        return []
-    SERVERS.chmod(0o755)
-    shutil.chown(directory, "postgres", "postgres")
-    return ["runuser", "-u", "postgres", "--"]
+    with running_postgresql(SERVERS / "postgresql", port=test_settings.POSTGRESQL_PORT):
+        yield
 
 
 def _wait_for(ready: object, *, what: str) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import need
 from tests.e2e.demos import Demo, running_demo
+from tests.programs import need
 from tests.settings import free_port
 
 

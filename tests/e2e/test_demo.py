@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import need
 from tests.e2e.demos import Demo, children_of, running_demo
+from tests.programs import need
 from tests.settings import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(420)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import need
 from tests.integration.devclusters import Devcluster, running_devcluster
+from tests.programs import need
 
 KUBECTL_SECONDS = 30
 

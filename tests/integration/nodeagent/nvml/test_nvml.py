@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.conftest import need
+from tests.programs import need
 
 HERE = Path(__file__).parent
 REPOSITORY = Path(__file__).parents[4]
