@@ -53,7 +53,7 @@ class Client:
             KubeconfigError: this process runs in no pod.
 
         """
-        return cls(Session.over(Transport(credentials.in_cluster)))
+        return cls(Session.over(Transport(credentials.in_cluster())))
 
     def as_user(self, user: User) -> "Client":
         """Act as `user` over the same connections; the API server checks that we may."""

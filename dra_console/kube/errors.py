@@ -57,7 +57,11 @@ class ConflictError(ApiError):
 
 
 class ExpiredError(ApiError):
-    """The resource version or list position is too old (HTTP 410); list again."""
+    """The resource version or list position is of no use any more; list again.
+
+    It is too old (HTTP 410), or newer than all that the server knows (HTTP 504): then the
+    server was set back, or another one answers.
+    """
 
 
 class ForbiddenError(ApiError):
@@ -87,6 +91,7 @@ _CLASS_BY_STATUS: Mapping[int, type[ApiError]] = {
     422: InvalidError,
 }
 _BAD_REQUEST: Final = 400
+_VERSION_TOO_LARGE: Final = "ResourceVersionTooLarge"
 _STRICT: Final = re.compile(r'\b(unknown|duplicate) field "([^"]+)"')
 
 
@@ -112,6 +117,8 @@ def error_of(status: int, body: object, *, retry_after_seconds: int | None = Non
     causes = _causes(details)
     if status == _BAD_REQUEST and (unknown := _refused_by_strict_decoding(message)):
         error_class, causes = InvalidError, unknown
+    if any(cause.reason == _VERSION_TOO_LARGE for cause in causes):
+        error_class = ExpiredError
     return error_class(
         message or f"the API server answered HTTP {status}",
         status=status,

@@ -24,7 +24,7 @@ from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, error_of
 from dra_console.kube.kinds import Kind
 from dra_console.kube.shapes import read_as_v1
-from dra_console.kube.transport import decode_object
+from dra_console.kube.transport import Request, decode_object
 
 READ_BYTES: Final = 65536
 QUEUED_READS: Final = 64
@@ -32,6 +32,10 @@ QUEUED_READS: Final = 64
 
 SILENCE_SECONDS: Final = 15
 """How long after the window's end the server may stay silent before the watch is broken."""
+
+
+LONGEST_LINE_BYTES: Final = 32 * 2**20
+"""Several times what an API server stores of one object; more is no event."""
 
 
 class WatchEventType(StrEnum):
@@ -96,6 +100,11 @@ class Watch:
             raise read
         self._at_end = not read
         *lines, self._unfinished_line = (self._unfinished_line + read).split(b"\n")
+        if len(self._unfinished_line) > LONGEST_LINE_BYTES:
+            raise ApiError(f"expected a watch event, got {len(self._unfinished_line)} bytes of one")
+        if self._at_end and self._unfinished_line.strip():
+            # A server that was cut off, or somebody else who answers with a page of text.
+            lines.append(self._unfinished_line)
         return [_event(line, served=self._served) for line in lines if line.strip()]
 
     def close(self) -> None:
@@ -135,9 +144,10 @@ def open_watch(
     """Watch all objects of a kind for the block; the server ends it after the window.
 
     Raises:
-        ExpiredError: the resource version is too old; list again.
+        ExpiredError: the resource version is too old, or newer than the server; list again.
 
     """
+    _confirm_known(client, kind, resource_version=resource_version)
     query = {
         "watch": "true",
         "resourceVersion": resource_version,
@@ -145,13 +155,31 @@ def open_watch(
         "timeoutSeconds": str(window_seconds),
     }
     response, served = client.session.stream(
-        kind, query, read_seconds=window_seconds + SILENCE_SECONDS
+        kind, query, silence_seconds=window_seconds + SILENCE_SECONDS
     )
     stream = Watch(response, served=served)
     try:
         yield stream
     finally:
         stream.close()
+
+
+def _confirm_known(client: Client, kind: Kind, *, resource_version: str) -> None:
+    """Ask that the server has been at this version, with a list of one object.
+
+    A server that was set back (etcd restored from a backup) lets watches begin in its future
+    and then says nothing at all, no bookmark either, until it gets there: the mirror would
+    stand still and look healthy. Lists refuse such a version (tried on Kubernetes 1.37).
+    """
+    query = {
+        "limit": "1",
+        "resourceVersion": resource_version,
+        "resourceVersionMatch": "NotOlderThan",
+    }
+    client.session.ask(
+        kind,
+        lambda served: Request("GET", served.path(), query=query, repeats_harmlessly=True),
+    )
 
 
 def watch(

@@ -57,7 +57,7 @@ class Session:
         return self._transport.exchange(request, impersonation=self._impersonation)
 
     def stream(
-        self, kind: Kind, query: Mapping[str, str], *, read_seconds: float
+        self, kind: Kind, query: Mapping[str, str], *, silence_seconds: float
     ) -> tuple[urllib3.BaseHTTPResponse, Kind]:
         """Open a watch, and return it unread with the version that it speaks.
 
@@ -69,7 +69,7 @@ class Session:
         def send(served: Kind) -> tuple[urllib3.BaseHTTPResponse, Kind]:
             request = Request("GET", served.path(), query=query)
             response = self._transport.stream(
-                request, impersonation=self._impersonation, read_seconds=read_seconds
+                request, impersonation=self._impersonation, silence_seconds=silence_seconds
             )
             return response, served
 

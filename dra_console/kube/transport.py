@@ -1,4 +1,4 @@
-"""One HTTP exchange with an API server: credentials, time-outs, errors, further attempts.
+"""One exchange of JSON with an API server: time-outs, errors, further attempts.
 
 Only what repeats harmlessly is tried again, after a jittered pause: reads, and reviews,
 which are POSTs that store nothing. Whether a failed write has happened is for its caller
@@ -6,7 +6,6 @@ to find out.
 """
 
 import random
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,26 +14,23 @@ from urllib.parse import urlencode
 
 import orjson
 import urllib3
-from kubernetes.client.rest import RESTClientObject
+from urllib3.connection import HTTPConnection
 
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.kube.credentials import LoadConfiguration
+from dra_console.kube.connection import UNAUTHORIZED, Connection, Exchange
+from dra_console.kube.credentials import Load
 from dra_console.kube.errors import ApiError, error_of
 from dra_console.kube.lenient import loads_leniently
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
 """Pairs, since `Impersonate-Group` occurs once for each group."""
 
-CONNECT_SECONDS: Final = 5.0
 READ_SECONDS: Final = 30.0
 ATTEMPTS: Final = 4
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 5.0
-CONNECTIONS: Final = 64
-"""Kept open at most: a watch for each kind, and the tasks and requests beside them."""
 
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
-_UNAUTHORIZED: Final = 401
 _FIRST_ERROR: Final = 400
 
 
@@ -51,18 +47,16 @@ class Request:
 
 
 class Transport:
-    """Keep-alive connections to one API server; safe to share between threads."""
+    """Speaks JSON over HTTP with one API server; safe to share between threads."""
 
-    def __init__(self, load_configuration: LoadConfiguration) -> None:
+    def __init__(self, load: Load) -> None:
         """Load the credentials; opens no connection yet.
 
         Raises:
             KubeconfigError: the credentials cannot be loaded.
 
         """
-        self._load_configuration = load_configuration
-        self._lock = threading.Lock()
-        self._load()
+        self._connection = Connection(load)
 
     def exchange(self, request: Request, *, impersonation: Headers) -> JsonObject:
         """Send one request and decode its answer, with further attempts where harmless.
@@ -73,10 +67,7 @@ class Transport:
         """
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                response = self._send(
-                    request, impersonation, read_seconds=READ_SECONDS, preload=True
-                )
-                return _decoded(response)
+                return decode_object(self._send(request, impersonation, preload=True).data)
             except ApiError as error:
                 if not request.repeats_harmlessly or attempt == ATTEMPTS or not _passes(error):
                     raise
@@ -85,79 +76,73 @@ class Transport:
         raise AssertionError("the last attempt returns or raises")
 
     def stream(
-        self, request: Request, *, impersonation: Headers, read_seconds: float
+        self, request: Request, *, impersonation: Headers, silence_seconds: float
     ) -> urllib3.BaseHTTPResponse:
         """Send one request and return the answer with its body unread.
+
+        The answer itself must begin within `READ_SECONDS`; after that the server may be silent
+        for `silence_seconds`.
 
         Raises:
             ApiError: the server refused, or no answer came.
 
         """
-        return self._send(request, impersonation, read_seconds=read_seconds, preload=False)
+        response = self._send(request, impersonation, preload=False)
+        connection = response.connection
+        # A server that will close the connection has taken it away already; then the shorter
+        # time stays.
+        if isinstance(connection, HTTPConnection) and connection.sock is not None:
+            connection.sock.settimeout(silence_seconds)
+        return response
 
     def close(self) -> None:
         """Close the connections that nobody is using."""
-        self._pool.clear()
-
-    def _load(self) -> None:
-        configuration = self._load_configuration()
-        configuration.connection_pool_maxsize = CONNECTIONS
-        configuration.keep_alive = True
-        self._configuration = configuration
-        self._pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+        self._connection.close()
 
     def _send(
-        self, request: Request, impersonation: Headers, *, read_seconds: float, preload: bool
-    ) -> urllib3.BaseHTTPResponse:
-        configuration = self._configuration
-        response = self._send_once(
-            request, impersonation, read_seconds=read_seconds, preload=preload
-        )
-        if response.status == _UNAUTHORIZED:
-            # Nothing was done. A token that was rotated since is in its file by now.
-            response.drain_conn()
-            with self._lock:
-                if self._configuration is configuration:
-                    self._load()
-            response = self._send_once(
-                request, impersonation, read_seconds=read_seconds, preload=preload
-            )
-        if response.status >= _FIRST_ERROR:
-            raise _refusal(response)
-        return response
-
-    def _send_once(
-        self, request: Request, impersonation: Headers, *, read_seconds: float, preload: bool
+        self, request: Request, impersonation: Headers, *, preload: bool
     ) -> urllib3.BaseHTTPResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
-        try:
-            return self._pool.request(
+        response = self._connection.send(
+            Exchange(
                 request.method,
-                f"{self._configuration.host}{request.path}{query}",
+                f"{request.path}{query}",
+                headers=_headers(request, impersonation),
                 body=None if request.body is None else orjson.dumps(request.body),
-                headers=self._headers(request, impersonation),
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
-                retries=False,
-                preload_content=preload,
+                read_seconds=READ_SECONDS,
+                preload=preload,
             )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise ApiError(f"{self._configuration.host}: {error}") from error
+        )
+        if response.status >= _FIRST_ERROR:
+            raise self._refusal(response)
+        return response
 
-    def _headers(self, request: Request, impersonation: Headers) -> urllib3.HTTPHeaderDict:
-        headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
-        headers["User-Agent"] = "dra-console"
-        if request.body is not None:
-            headers["Content-Type"] = request.content_type
-        with self._lock:
-            # Runs the exec plugin or reads the token file again where the token has run out.
-            authorization = self._configuration.get_api_key_with_prefix(
-                "BearerToken", alias="authorization"
-            )
-        if authorization:
-            headers["Authorization"] = authorization.strip()
-        for name, value in impersonation:
-            headers.add(name, value)
-        return headers
+    def _refusal(self, response: urllib3.BaseHTTPResponse) -> ApiError:
+        try:
+            raw = response.data
+        except (urllib3.exceptions.HTTPError, OSError):
+            raw = b""
+        try:
+            body = _loads(raw)
+        except ValueError:
+            body = None
+        if response.status == UNAUTHORIZED:
+            said = f"the API server does not accept the credentials of {self._connection.source}"
+            return ApiError(said, status=UNAUTHORIZED, reason="Unauthorized")
+        after = response.headers.get("Retry-After", "")
+        return error_of(
+            response.status, body, retry_after_seconds=int(after) if after.isdecimal() else None
+        )
+
+
+def _headers(request: Request, impersonation: Headers) -> urllib3.HTTPHeaderDict:
+    headers = urllib3.HTTPHeaderDict({"Accept": "application/json"})
+    headers["User-Agent"] = "dra-console"
+    if request.body is not None:
+        headers["Content-Type"] = request.content_type
+    for name, value in impersonation:
+        headers.add(name, value)
+    return headers
 
 
 def decode_object(raw: bytes) -> JsonObject:
@@ -182,25 +167,6 @@ def _loads(raw: bytes) -> Json:
     except orjson.JSONDecodeError:
         return loads_leniently(raw)
     return decoded
-
-
-def _decoded(response: urllib3.BaseHTTPResponse) -> JsonObject:
-    return decode_object(response.data)
-
-
-def _refusal(response: urllib3.BaseHTTPResponse) -> ApiError:
-    try:
-        raw = response.data
-    except (urllib3.exceptions.HTTPError, OSError):
-        raw = b""
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        body = None
-    after = response.headers.get("Retry-After", "")
-    return error_of(
-        response.status, body, retry_after_seconds=int(after) if after.isdecimal() else None
-    )
 
 
 def _passes(error: ApiError) -> bool:

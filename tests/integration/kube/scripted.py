@@ -1,6 +1,7 @@
 """An HTTP server that answers as a test told it to, and remembers what it was asked.
 
-Discovery of resource.k8s.io it answers by itself, from `plurals_by_version`, and counts.
+Discovery of resource.k8s.io it answers by itself, from `plurals_by_version`, and counts; so it
+does when a watch is about to begin and asks whether its version is known.
 """
 
 import json
@@ -63,6 +64,7 @@ class ScriptedServer:
         self.asked: list[Asked] = []
         self.plurals_by_version: dict[str, tuple[str, ...]] = {"v1": ALL_PLURALS}
         self.looks = 0
+        self.newest_version = 1_000_000
         self.closing = threading.Event()
         handler = type("ScriptedHandler", (Handler,), {"script": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -113,6 +115,15 @@ class ScriptedServer:
         # As the real API server answers: in plain text.
         return Answer(status=404, raw=b"404 page not found\n")
 
+    def confirmation(self, query: dict[str, str]) -> Answer | None:
+        """Answer whether a resource version is known; `None` for other questions."""
+        if query.get("resourceVersionMatch") != "NotOlderThan":
+            return None
+        if int(query["resourceVersion"]) <= self.newest_version:
+            return Answer({"metadata": {"resourceVersion": str(self.newest_version)}, "items": []})
+        cause: Json = {"reason": "ResourceVersionTooLarge", "message": "Too large"}
+        return Answer(a_status(504, "Too large resource version", causes=[cause]), status=504)
+
     def next_answer(self) -> Answer:
         return self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
 
@@ -135,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length)) if length else None
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query))
-        answer = self.script.discovery(parts.path)
+        answer = self.script.discovery(parts.path) or self.script.confirmation(query)
         if answer is None:
             headers = [*self.headers.items()]
             self.script.asked.append(Asked(self.command, parts.path, query, headers, body))

@@ -1,0 +1,179 @@
+"""Connections to one API server, and being known to it while credentials change.
+
+Credentials are loaded before the first request, when they say themselves that their time is
+up (tokens in files, programs that give credentials), and when the server refuses them. A
+client certificate is read from its file for each new connection; connections that were made
+with a refused one are given up.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+import urllib3
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.utils.keepalive import tcp_keepalive_socket_options
+
+from dra_console.kube.credentials import Credentials, Load
+from dra_console.kube.errors import ApiError, KubeconfigError
+
+CONNECT_SECONDS: Final = 5.0
+CONNECTIONS: Final = 64
+"""Kept open at most: a watch for each kind, and the tasks and requests beside them."""
+
+RETRY_SECONDS: Final = 10.0
+"""When credentials could not be renewed; those at hand are used until they are refused."""
+
+UNAUTHORIZED: Final = 401
+
+_SETTINGS: Final = (
+    "host",
+    "ssl_ca_cert",
+    "cert_file",
+    "key_file",
+    "verify_ssl",
+    "tls_server_name",
+    "proxy",
+)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One HTTP request, ready to be sent as anybody."""
+
+    method: str
+    path: str
+    headers: urllib3.HTTPHeaderDict
+    body: bytes | None
+    read_seconds: float
+    preload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Login:
+    credentials: Credentials
+    pool: urllib3.PoolManager
+    renew_at: float | None
+
+
+class Connection:
+    """Sends requests over kept-alive connections; safe to share between threads."""
+
+    def __init__(self, load: Load, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Load the credentials; opens no connection yet.
+
+        Raises:
+            KubeconfigError: the credentials cannot be loaded.
+
+        """
+        self._load = load
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._login = self._log_in(None)
+
+    def send(self, exchange: Exchange) -> urllib3.BaseHTTPResponse:
+        """Send one request and return the answer, whatever its status.
+
+        Raises:
+            KubeconfigError: the server refused the credentials, and no others can be loaded.
+            ApiError: no answer came.
+
+        """
+        login = self._current()
+        response = self._send_as(login, exchange)
+        if response.status != UNAUTHORIZED:
+            return response
+        # Nothing was done. A token that was rotated since is in its file by now.
+        response.drain_conn()
+        with self._lock:
+            if self._login is login:
+                self._login = self._log_in(None)
+                login.pool.clear()
+        return self._send_as(self._login, exchange)
+
+    @property
+    def source(self) -> str:
+        """Where the credentials come from, for messages."""
+        return self._login.credentials.source
+
+    def close(self) -> None:
+        """Close the connections that nobody is using."""
+        self._login.pool.clear()
+
+    def _current(self) -> _Login:
+        login = self._login
+        if login.renew_at is None or self._clock() < login.renew_at:
+            return login
+        with self._lock:
+            if self._login is login:
+                try:
+                    self._login = self._log_in(login)
+                except KubeconfigError as error:
+                    log.warning("credentials not renewed", reason=str(error))
+                    self._login = replace(login, renew_at=self._clock() + RETRY_SECONDS)
+            return self._login
+
+    def _log_in(self, before: _Login | None) -> _Login:
+        """Load the credentials, and keep the connections of `before` if they still serve."""
+        credentials = self._load()
+        configuration = credentials.configuration
+        seconds = credentials.good_for_seconds
+        renew_at = None if seconds is None else self._clock() + seconds
+        if before is not None and all(
+            getattr(configuration, name) == getattr(before.credentials.configuration, name)
+            for name in _SETTINGS
+        ):
+            return _Login(credentials, before.pool, renew_at)
+        if not configuration.verify_ssl:
+            # Said once here; urllib3 would say it for each request.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+            log.warning("API server is not verified", source=credentials.source)
+        configuration.connection_pool_maxsize = CONNECTIONS
+        # A peer that has vanished is noticed within half a minute, also by a quiet watch.
+        configuration.socket_options = tcp_keepalive_socket_options(idle=15, interval=5, count=3)
+        return _Login(credentials, RESTClientObject(configuration).pool_manager, renew_at)
+
+    def _send_as(self, login: _Login, exchange: Exchange) -> urllib3.BaseHTTPResponse:
+        configuration = login.credentials.configuration
+        headers = exchange.headers.copy()
+        with self._lock:
+            # The package renews tokens of its own auth providers in here.
+            authorization = configuration.get_api_key_with_prefix(
+                "BearerToken", alias="authorization"
+            )
+        if authorization:
+            headers["Authorization"] = authorization.strip()
+        try:
+            return login.pool.request(
+                exchange.method,
+                f"{configuration.host}{exchange.path}",
+                body=exchange.body,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=exchange.read_seconds),
+                retries=False,
+                preload_content=exchange.preload,
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            why = _in_words(error, source=login.credentials.source)
+            raise ApiError(f"{configuration.host}: {why}") from error
+
+
+def _in_words(error: Exception, *, source: str) -> str:
+    match error:
+        case urllib3.exceptions.SSLError() if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return f"its certificate does not fit the authority that {source} names: {error}"
+        case urllib3.exceptions.NameResolutionError():
+            return "the name of the host is not known"
+        case urllib3.exceptions.NewConnectionError() if "refused" in str(error):
+            return "nobody listens there (connection refused)"
+        case urllib3.exceptions.ConnectTimeoutError():
+            return f"no connection within {CONNECT_SECONDS:.0f} s"
+        case urllib3.exceptions.ReadTimeoutError():
+            return "connected, but no answer came in time"
+        case _:
+            return str(error)
