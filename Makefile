@@ -8,6 +8,10 @@ BIN := $(VENV)/bin
 UV_SYNC := $(BIN)/uv pip sync --quiet --require-hashes
 UV_EDITABLE := $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable . --editable nodeagent
 LINTED := dra_console nodeagent tests manage.py $(wildcard benchmarks)
+
+# Half the time of a start is compiling: keep what was compiled, where the environment says not to.
+export PYTHONDONTWRITEBYTECODE :=
+
 CHECK_ENV := DRA_CONSOLE_SECRET_KEY=check DRA_CONSOLE_DATABASE_URL=sqlite:////tmp/dra-check.sqlite3
 
 .PHONY: help
@@ -50,6 +54,7 @@ export DRA_ORACLE_SEED
 
 # PostgreSQL where it is installed; the mirror, where the two databases differ most, on SQLite too.
 TEST_DATABASE = $(if $(or $(filter true,$(CI)),$(wildcard /usr/lib/postgresql/*/bin/initdb)),postgresql,sqlite)
+TEST_FILES_APART := -p tests.order --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: setup system-packages ## Run all tests, with real servers and Chromium; TESTS=path runs some
@@ -58,10 +63,18 @@ test: setup system-packages ## Run all tests, with real servers and Chromium; TE
 ifdef TESTS
 	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(TESTS)
 else
-	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/e2e --ignore=tests/cluster tests
-	DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 3 --dist loadfile tests/unit/sync tests/unit/mirror tests/integration/scheduling
-	$(BIN)/python -m pytest -q tests/e2e
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 4 $(TEST_FILES_APART) --ignore=tests/e2e --ignore=tests/cluster tests
+	@$(MAKE) --no-print-directory --jobs=2 test-e2e test-sqlite
 endif
+
+# Side by side, since browsers mostly wait. Two bars of dots in one would tell nothing, so the
+# shorter run is shown when it is over.
+.PHONY: test-e2e test-sqlite
+test-e2e:
+	$(BIN)/python -m pytest -q tests/e2e
+test-sqlite:
+	@shown=$$(DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 2 $(TEST_FILES_APART) tests/unit/sync tests/unit/mirror tests/integration/scheduling 2>&1); \
+	status=$$?; printf '\nOn SQLite:\n%s\n' "$$shown"; exit $$status
 
 .PHONY: e2e
 e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
@@ -70,6 +83,10 @@ e2e: setup system-packages ## Run the browser walk alone and renew the README's 
 .PHONY: cluster-tools
 cluster-tools: $(VENV)/.base ## Build a real Kubernetes into a cache folder, once (a quarter of an hour)
 	@$(BIN)/python -m tests.cluster.tools
+
+.PHONY: cluster
+cluster: cluster-tools ## Run a real Kubernetes here until Ctrl-C; CLUSTER=--help says its options
+	@$(BIN)/python -m tests.cluster $(CLUSTER)
 
 .PHONY: test-cluster
 test-cluster: setup system-packages ## Run the tests that need a real Kubernetes; TESTS=path runs some

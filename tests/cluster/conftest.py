@@ -14,7 +14,8 @@ import pytest
 
 from tests.cluster.rig import Cluster, running_cluster
 from tests.cluster.tools.building import missing_programs
-from tests.cluster.tools.recipes import KUBERNETES, Recipe
+from tests.cluster.tools.recipes import CONTAINERD, KUBERNETES, Recipe
+from tests.programs import need
 
 StartCluster = Callable[..., Cluster]
 
@@ -34,6 +35,17 @@ def need_programs(recipe: Recipe) -> None:
 def cluster_programs() -> None:
     """Have everything that a cluster without a real node needs."""
     need_programs(KUBERNETES)
+
+
+@pytest.fixture(scope="session")
+def node_programs() -> None:
+    """Have what a real node needs beside those, or skip."""
+    need_programs(CONTAINERD)
+    need("runc", "/usr/sbin/runc")
+    need("busybox")
+    need("ptp", "/usr/lib/cni/ptp", "/opt/cni/bin/ptp")
+    if os.geteuid() != 0:
+        pytest.skip("a real node needs root")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,9 @@
 """A real Kubernetes on this machine, as test fixture and as a command (`make cluster`)."""
 
 from tests.cluster.rig.api import Api, ApiError, Json
-from tests.cluster.rig.cluster import Account, Cluster, LeftBehindError, running_cluster
+from tests.cluster.rig.cluster import Account, Cluster
+from tests.cluster.rig.lifecycle import LeftBehindError, running_cluster
+from tests.cluster.rig.node import Node
 from tests.cluster.rig.options import ClusterOptions, User
 from tests.cluster.rig.process import Server, StartError
 
@@ -13,6 +15,7 @@ __all__ = [
     "ClusterOptions",
     "Json",
     "LeftBehindError",
+    "Node",
     "Server",
     "StartError",
     "User",

@@ -29,16 +29,15 @@ class ApiServer(Server):
         self.account_keys: KeyPair = home.authority.key_pair_without_certificate("accounts")
         self._home = home
         self._etcd = etcd
+        self._to_kubelet = home.authority.for_user("kube-apiserver", groups=(MASTERS,))
         self._tokens = home.folder / "tokens.csv"
-        self._probe = Api(
-            self.url, authority=home.authority.pair.certificate, token=self.admin.token
-        )
+        self.api = Api(self.url, authority=home.authority.pair.certificate, token=self.admin.token)
         super().__init__(
             "kube-apiserver",
             self._words,
             log=home.log("kube-apiserver"),
             environment=home.environment,
-            is_ready=lambda: self._probe.answers("/readyz"),
+            is_ready=lambda: self.api.answers("/readyz"),
         )
 
     def reconfigure(self, **changes: Any) -> None:
@@ -52,7 +51,7 @@ class ApiServer(Server):
         authority = self._home.authority.pair.certificate
         self._write_tokens()
         admission_off = set(options.admission_off)
-        if options.controllers is None and not options.node:
+        if not options.runs_controllers:
             admission_off.add("ServiceAccount")
         words: list[str | Path] = [
             locate("kube-apiserver"),
@@ -65,9 +64,10 @@ class ApiServer(Server):
             f"--tls-cert-file={serving.certificate}",
             f"--tls-private-key-file={serving.key}",
             f"--client-ca-file={authority}",
-            f"--kubelet-client-certificate={serving.certificate}",
-            f"--kubelet-client-key={serving.key}",
+            f"--kubelet-client-certificate={self._to_kubelet.certificate}",
+            f"--kubelet-client-key={self._to_kubelet.key}",
             f"--kubelet-certificate-authority={authority}",
+            "--kubelet-preferred-address-types=InternalIP",
             f"--token-auth-file={self._tokens}",
             f"--service-account-key-file={self.account_keys.certificate}",
             f"--service-account-signing-key-file={self.account_keys.key}",

@@ -1,37 +1,26 @@
 """A whole cluster on 127.0.0.1, below one temporary folder, for as long as a `with` block."""
 
-import contextlib
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from tests.cluster.rig import guard
 from tests.cluster.rig.api import Api, Json
 from tests.cluster.rig.apiserver import ApiServer
-from tests.cluster.rig.certificates import Authority
+from tests.cluster.rig.controllers import ControllerManager, Scheduler
 from tests.cluster.rig.etcd import Etcd
+from tests.cluster.rig.fake_nodes import FakeNodes
 from tests.cluster.rig.home import Home
+from tests.cluster.rig.node import Node
 from tests.cluster.rig.options import ClusterOptions
-from tests.cluster.rig.process import Server, StartError
-from tests.cluster.tools.recipes import cache_folder
+from tests.cluster.rig.process import Server
 
-PREFIX: Final = "dra-rig-"
-GUARD_SECONDS: Final = 60
-KEPT_FAILURES: Final = 5
+NODE_NAME: Final = "node-1"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 Rule = Mapping[str, Sequence[str]]
 """An RBAC rule: `apiGroups`, `resources`, `verbs`."""
-
-
-class LeftBehindError(Exception):
-    """Something of a rig could not be taken away; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +48,17 @@ class Cluster:
         admin = self.apiserver.admin
         self.url = self.apiserver.url
         self.kubeconfig = home.write_kubeconfig(admin.name, self.url, token=admin.token)
-        self.api = Api(self.url, authority=self.authority, token=admin.token)
+        self.api = self.apiserver.api
+        self.controller_manager: ControllerManager | None = None
+        self.scheduler: Scheduler | None = None
+        self.node: Node | None = None
+        if options.runs_controllers:
+            self.controller_manager = ControllerManager(home, self.apiserver)
+        if options.runs_scheduler:
+            self.scheduler = Scheduler(home, self.apiserver)
+        if options.node:
+            self.node = Node(home, self.apiserver, name=NODE_NAME)
+        self._fake_nodes = FakeNodes(self.api)
 
     @property
     def authority(self) -> Path:
@@ -73,13 +72,32 @@ class Cluster:
             StartError: one did not come up; the message holds the end of its log.
 
         """
-        for server in self.servers:
-            server.start()
+        self.etcd.start()
+        self.apiserver.start()
+        clients = [each for each in (self.controller_manager, self.scheduler) if each is not None]
+        for client in clients:
+            client.start(wait=False)
+        if self.node is not None:
+            self.node.start()
+        for client in clients:
+            client.wait_ready()
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """Every process, in the order of their start."""
-        return (self.etcd, self.apiserver)
+        """Every process that runs, in the order of their start."""
+        optional = (self.controller_manager, self.scheduler)
+        clients = tuple(each for each in optional if each is not None)
+        return (self.etcd, self.apiserver, *clients, *(self.node.servers if self.node else ()))
+
+    def reap(self) -> None:
+        """Let go of processes that have been ended from outside."""
+        self._fake_nodes.stop()
+        for server in self.servers:
+            server.reap()
+
+    def add_node(self, name: str, *, labels: Mapping[str, str] | None = None) -> Json:
+        """Make a Ready node without a kubelet; its lease is renewed until the cluster ends."""
+        return self._fake_nodes.add(name, labels=labels)
 
     def compact(self) -> int:
         """Throw etcd's history away; returns the oldest revision that is left.
@@ -137,65 +155,6 @@ class Cluster:
     def create_namespace(self, name: str) -> Json:
         """Make a namespace."""
         return self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-
-
-@contextlib.contextmanager
-def running_cluster(**options: Any) -> Iterator[Cluster]:
-    """Run a cluster with these `ClusterOptions` until the block ends, then leave nothing.
-
-    Raises:
-        MissingProgramError: its programs are not built.
-        StartError: a process did not come up. All logs are kept where the message says.
-        LeftBehindError: something stayed; it is a defect of the rig.
-
-    """
-    wanted = ClusterOptions(**options)
-    servers: tuple[Server, ...] = ()
-    try:
-        with _guarded_folder() as folder:
-            (folder / "logs").mkdir()
-            authority = Authority(folder / "certificates")
-            cluster = Cluster(Home(folder, authority, authority.for_server("server")), wanted)
-            servers = cluster.servers
-            try:
-                cluster.start()
-            except StartError as error:
-                kept = _keep_logs(folder)
-                raise StartError(f"{error}\nAll logs: {kept}") from None
-            yield cluster
-    finally:
-        for server in servers:
-            server.reap()
-
-
-@contextlib.contextmanager
-def _guarded_folder() -> Iterator[Path]:
-    """Make a folder that goes, with all processes marked by it, when this process does."""
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    keeper = subprocess.Popen(
-        [sys.executable, "-I", guard.__file__, folder],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd="/",
-        start_new_session=True,
-    )
-    try:
-        yield folder
-    finally:
-        _, told = keeper.communicate(timeout=GUARD_SECONDS)
-    if keeper.returncode != 0:
-        raise LeftBehindError(told.strip())
-
-
-def _keep_logs(folder: Path) -> Path:
-    """Copy the logs of a failed start out of the folder that goes; only the last few are kept."""
-    kept = cache_folder() / "failed" / folder.name
-    shutil.copytree(folder / "logs", kept, dirs_exist_ok=True)
-    earlier = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in earlier[:-KEPT_FAILURES]:
-        shutil.rmtree(path, ignore_errors=True)
-    return kept
 
 
 def _file_name(user: str) -> str:

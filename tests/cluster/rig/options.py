@@ -41,7 +41,7 @@ class ClusterOptions:
 
     scheduler: bool = False
     node: bool = False
-    """One real node: containerd, runc and kubelet. Needs root; brings all controllers."""
+    """One real node: containerd, runc and kubelet. Needs root; brings controllers and scheduler."""
 
     watch_cache: bool = True
     """Off: every watch reads etcd itself, so that a compaction shows at once."""
@@ -54,6 +54,16 @@ class ClusterOptions:
         unknown = set(self.resource_versions) - set(RESOURCE_VERSIONS)
         if unknown:
             raise ValueError(f"{RESOURCE_GROUP} has no version {', '.join(sorted(unknown))}")
+
+    @property
+    def runs_controllers(self) -> bool:
+        """Whether there is a controller manager; a node is not Ready without one."""
+        return self.controllers is not None or self.node
+
+    @property
+    def runs_scheduler(self) -> bool:
+        """Whether there is a scheduler."""
+        return self.scheduler or self.node
 
     @property
     def runtime_config(self) -> str:

@@ -146,4 +146,6 @@ def environment_of(mark: str, folder: Path) -> dict[str, str]:
     """Return our environment, marked as belonging to the rig in this folder."""
     # A proxy is for the world outside, and everything here is on 127.0.0.1.
     inherited = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    return inherited | {mark: str(folder), "HOME": str(folder)}
+    # The node's programs call each other, and those of administrators are not on every PATH.
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    return inherited | {mark: str(folder), "HOME": str(folder), "PATH": path}

@@ -1,0 +1,131 @@
+"""containerd with runc, CDI and an image made here."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.rig.home import Home
+from tests.cluster.rig.image import PAUSE_IMAGE, write_archive
+from tests.cluster.rig.mounts import MountNamespace
+from tests.cluster.rig.process import Server, StartError
+from tests.cluster.tools.recipes import locate
+
+CNI_PLUGINS: Final = ("/usr/lib/cni", "/opt/cni/bin")
+NAMESPACE: Final = "k8s.io"
+"""containerd's own name for what belongs to kubelet."""
+
+CONFIGURATION: Final = """
+version = 3
+root = "{folder}/root"
+state = "{folder}/state"
+disabled_plugins = ["io.containerd.nri.v1.nri"]
+
+[grpc]
+  address = "{socket}"
+
+[plugins.'io.containerd.internal.v1.opt']
+  path = "{folder}/opt"
+
+[plugins.'io.containerd.cri.v1.images']
+  # The one that works on every file system, an overlay's upper layer included.
+  snapshotter = "native"
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = "{pause}"
+
+[plugins.'io.containerd.cri.v1.runtime']
+  enable_cdi = true
+  cdi_spec_dirs = ["{cdi}"]
+  restrict_oom_score_adj = true
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = ["{cni}"]
+    conf_dir = "{folder}/cni"
+  [plugins.'io.containerd.cri.v1.runtime'.containerd]
+    default_runtime_name = "runc"
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      snapshotter = "native"
+"""
+
+
+class Containerd(Server):
+    """The container runtime of one node."""
+
+    def __init__(self, home: Home, folder: Path, mounts: MountNamespace) -> None:
+        self.folder = folder / "containerd"
+        self.cdi_directory = folder / "cdi"
+        self.socket = self.folder / "containerd.sock"
+        self.mounts = mounts
+        self._imported = False
+        super().__init__(
+            "containerd",
+            self._words,
+            log=home.log("containerd"),
+            environment=home.environment,
+            is_ready=self._answers,
+        )
+
+    def import_image(self) -> None:
+        """Make the image of pods and the one of sandboxes known.
+
+        Raises:
+            StartError: busybox is missing, or containerd refused it.
+
+        """
+        archive = self.folder / "image.tar"
+        write_archive(archive, busybox=Path(_program("busybox")))
+        self._ctr("images", "import", "--local", "--no-unpack", str(archive))
+        archive.unlink()
+
+    def _words(self) -> list[str | Path]:
+        (self.folder / "cni").mkdir(parents=True, exist_ok=True)
+        self.cdi_directory.mkdir(exist_ok=True)
+        _program("runc")
+        plugins = next((path for path in CNI_PLUGINS if Path(path, "ptp").exists()), None)
+        if plugins is None:
+            raise StartError("CNI's plugins are missing (apt install containernetworking-plugins)")
+        configuration = self.folder / "config.toml"
+        configuration.write_text(
+            CONFIGURATION.format(
+                folder=self.folder,
+                socket=self.socket,
+                cdi=self.cdi_directory,
+                cni=plugins,
+                pause=PAUSE_IMAGE,
+            )
+        )
+        network = {
+            "cniVersion": "1.0.0",
+            "name": "rig",
+            "plugins": [
+                {
+                    "type": "ptp",
+                    "ipam": {
+                        "type": "host-local",
+                        "dataDir": str(self.folder / "addresses"),
+                        "ranges": [[{"subnet": "10.213.0.0/24"}]],
+                    },
+                }
+            ],
+        }
+        (self.folder / "cni" / "10-rig.conflist").write_text(json.dumps(network))
+        return self.mounts.enter(locate("containerd"), "--config", configuration)
+
+    def _answers(self) -> bool:
+        if not self.socket.exists():
+            return False
+        try:
+            self._ctr("version")
+        except StartError:
+            return False
+        return True
+
+    def _ctr(self, *words: str) -> None:
+        self.mounts.run(locate("ctr"), "-a", self.socket, "-n", NAMESPACE, *words)
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name, path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    if path is None:
+        raise StartError(f"{name} is missing (apt install {name})")
+    return path

@@ -1,0 +1,85 @@
+"""A cluster's beginning and end: the folder, the guard that outlives us, the logs of a failure."""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tests.cluster.rig import guard
+from tests.cluster.rig.certificates import Authority
+from tests.cluster.rig.cluster import Cluster
+from tests.cluster.rig.home import Home
+from tests.cluster.rig.options import ClusterOptions
+from tests.cluster.rig.process import StartError
+from tests.cluster.tools.recipes import cache_folder
+
+PREFIX: Final = "dra-rig-"
+GUARD_SECONDS: Final = 60
+KEPT_FAILURES: Final = 5
+
+
+class LeftBehindError(Exception):
+    """Something of a rig could not be taken away; the message names it."""
+
+
+@contextlib.contextmanager
+def running_cluster(**options: Any) -> Iterator[Cluster]:
+    """Run a cluster with these `ClusterOptions` until the block ends, then leave nothing.
+
+    Raises:
+        MissingProgramError: its programs are not built.
+        StartError: a process did not come up. All logs are kept where the message says.
+        LeftBehindError: something stayed; it is a defect of the rig.
+
+    """
+    wanted = ClusterOptions(**options)
+    cluster: Cluster | None = None
+    try:
+        with _guarded_folder() as folder:
+            (folder / "logs").mkdir()
+            authority = Authority(folder / "certificates")
+            home = Home(folder, authority, authority.for_server("server"))
+            cluster = Cluster(home, wanted)
+            try:
+                cluster.start()
+            except StartError as error:
+                kept = _keep_logs(folder)
+                raise StartError(f"{error}\nAll logs: {kept}") from None
+            yield cluster
+    finally:
+        if cluster is not None:
+            cluster.reap()
+
+
+@contextlib.contextmanager
+def _guarded_folder() -> Iterator[Path]:
+    """Make a folder that goes, with all processes marked by it, when this process does."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    keeper = subprocess.Popen(
+        [sys.executable, "-I", guard.__file__, folder],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",
+        start_new_session=True,
+    )
+    try:
+        yield folder
+    finally:
+        _, told = keeper.communicate(timeout=GUARD_SECONDS)
+    if keeper.returncode != 0:
+        raise LeftBehindError(told.strip())
+
+
+def _keep_logs(folder: Path) -> Path:
+    """Copy the logs of a failed start out of the folder that goes; only the last few are kept."""
+    kept = cache_folder() / "failed" / folder.name
+    shutil.copytree(folder / "logs", kept, dirs_exist_ok=True)
+    earlier = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+    for path in earlier[:-KEPT_FAILURES]:
+        shutil.rmtree(path, ignore_errors=True)
+    return kept
