@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube import credentials
+from dra_console.kube.connection import Connection
 from dra_console.kube.errors import ApiError, ExpiredError
 from dra_console.kube.identity import User
 from dra_console.kube.kinds import PODS, Kind
@@ -43,7 +44,7 @@ class Client:
             KubeconfigError: the file or the context cannot be used.
 
         """
-        return cls(Session.over(Transport(credentials.from_kubeconfig(path, context=context))))
+        return cls._as(credentials.from_kubeconfig(path, context=context))
 
     @classmethod
     def in_cluster(cls) -> Self:
@@ -53,7 +54,11 @@ class Client:
             KubeconfigError: this process runs in no pod.
 
         """
-        return cls(Session.over(Transport(credentials.in_cluster())))
+        return cls._as(credentials.in_cluster())
+
+    @classmethod
+    def _as(cls, load: credentials.Load) -> Self:
+        return cls(Session.over(Transport(Connection(load))))
 
     def as_user(self, user: User) -> "Client":
         """Act as `user` over the same connections; the API server checks that we may."""

@@ -18,7 +18,6 @@ from urllib3.connection import HTTPConnection
 
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.connection import UNAUTHORIZED, Connection, Exchange
-from dra_console.kube.credentials import Load
 from dra_console.kube.errors import ApiError, error_of
 from dra_console.kube.lenient import loads_leniently
 
@@ -49,14 +48,9 @@ class Request:
 class Transport:
     """Speaks JSON over HTTP with one API server; safe to share between threads."""
 
-    def __init__(self, load: Load) -> None:
-        """Load the credentials; opens no connection yet.
-
-        Raises:
-            KubeconfigError: the credentials cannot be loaded.
-
-        """
-        self._connection = Connection(load)
+    def __init__(self, connection: Connection) -> None:
+        """Speak over `connection`."""
+        self._connection = connection
 
     def exchange(self, request: Request, *, impersonation: Headers) -> JsonObject:
         """Send one request and decode its answer, with further attempts where harmless.

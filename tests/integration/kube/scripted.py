@@ -5,6 +5,7 @@ does when a watch is about to begin and asks whether its version is known.
 """
 
 import json
+import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -52,14 +53,20 @@ class Asked:
     headers: list[tuple[str, str]]
     body: Json
 
+    certificate: str = ""
+    """Common name of the client's certificate."""
+
     def values_of(self, header: str) -> list[str]:
         return [value for name, value in self.headers if name.lower() == header.lower()]
 
 
 class ScriptedServer:
-    """Gives its answers in order; the last one again and again."""
+    """Gives its answers in order; the last one again and again.
 
-    def __init__(self, directory: Path) -> None:
+    With `tls` it is met with HTTPS and asks clients for a certificate of the same authority.
+    """
+
+    def __init__(self, directory: Path, *, tls: ssl.SSLContext | None = None) -> None:
         self.answers: deque[Answer] = deque()
         self.asked: list[Asked] = []
         self.plurals_by_version: dict[str, tuple[str, ...]] = {"v1": ALL_PLURALS}
@@ -69,19 +76,27 @@ class ScriptedServer:
         handler = type("ScriptedHandler", (Handler,), {"script": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
         self.kubeconfig = directory / "kubeconfig"
         self.write_kubeconfig(token="first")
 
-    def write_kubeconfig(self, *, token: str) -> None:
+    def write_kubeconfig(self, *, authority: Path | None = None, **user: Json) -> None:
         named = {"name": "it"}
-        address = f"http://127.0.0.1:{self._server.server_port}"
+        cluster: JsonObject = {"server": self.url}
+        if authority is not None:
+            cluster["certificate-authority"] = str(authority)
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{**named, "cluster": {"server": address}}],
-            "users": [{**named, "user": {"token": token}}],
+            "clusters": [{**named, "cluster": cluster}],
+            "users": [{**named, "user": user}],
             "contexts": [{**named, "context": {"cluster": "it", "user": "it"}}],
             "current-context": "it",
         }
@@ -138,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         try:
             super().handle_one_request()
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLError):
             self.close_connection = True
 
     def _answer(self) -> None:
@@ -149,7 +164,8 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.script.discovery(parts.path) or self.script.confirmation(query)
         if answer is None:
             headers = [*self.headers.items()]
-            self.script.asked.append(Asked(self.command, parts.path, query, headers, body))
+            asked = Asked(self.command, parts.path, query, headers, body, self._common_name())
+            self.script.asked.append(asked)
             answer = self.script.next_answer()
         if answer.lines is not None:
             self._stream(answer)
@@ -161,6 +177,16 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(payload)))
         self.end_headers()
         self.wfile.write(payload)
+
+    def _common_name(self) -> str:
+        if not isinstance(self.connection, ssl.SSLSocket):
+            return ""
+        certificate = self.connection.getpeercert() or {}
+        for parts in certificate.get("subject", ()):
+            for pair in parts:
+                if pair[0] == "commonName":
+                    return str(pair[1])
+        return ""
 
     def _stream(self, answer: Answer) -> None:
         self.send_response(answer.status)
