@@ -18,6 +18,8 @@ from tests.oracle.generator.chance import Chance
 from tests.oracle.generator.scenario import SERIES, scenario
 from tests.oracle.go import Oracle, oracle_binary
 
+pytestmark = pytest.mark.long
+
 FIXED_SEEDS = (1, 2)
 SCENARIOS_PER_FIXED_SEED = 500
 FRESH_SCENARIOS = 500

@@ -27,6 +27,8 @@ from tests.builders.accounts import a_token
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = 12
 CHECKS = [
     not_a_server_error,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from dra_console.devcluster.claims import FINALIZER
 from dra_console.kube.client import Client
 from dra_console.kube.errors import NotFoundError
@@ -30,6 +32,8 @@ from tests.integration.devcluster.nodes import (
     without_version,
 )
 from tests.integration.devclusters import running_devcluster
+
+pytestmark = pytest.mark.long
 
 
 def phase(client: Client, pod: str) -> str:

@@ -5,8 +5,11 @@ import threading
 import time
 
 import grpc
+import pytest
 
 from tests.integration.nodeagent.rig import AgentProcess, ApiServer, KubeletSide, uid_of
+
+pytestmark = pytest.mark.long
 
 ROUNDS = 4
 PAIRS = [("one", "gpu-0"), ("two", "gpu-1"), ("rival-of-one", "gpu-0"), ("three", "gpu-2")]

@@ -21,6 +21,8 @@ from tests.builders.objects import NAMESPACE, a_result, an_allocation
 from tests.integration.devclusters import Devcluster, running_devcluster
 from tests.integration.nodeagent.rig import AgentProcess, ApiServer, eventually
 
+pytestmark = pytest.mark.long
+
 CDI_ANNOTATION = "devcluster.dra-console.io/cdi-devices"
 
 _numbers = count(1)

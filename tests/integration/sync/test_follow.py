@@ -29,6 +29,8 @@ from tests.integration.sync.windows import (
     meanwhile,
 )
 
+pytestmark = pytest.mark.long
+
 
 def claim_names() -> list[str]:
     return sorted(ResourceClaim.objects.values_list("name", flat=True))

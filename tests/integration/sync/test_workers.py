@@ -23,6 +23,8 @@ from tests.integration.sync.conftest import NAMESPACE
 from tests.integration.sync.console import Console
 from tests.integration.sync.windows import a_new_claim
 
+pytestmark = pytest.mark.long
+
 ROUNDS = 5
 WRITES_PER_ROUND = 60
 PATIENCE_SECONDS = 150

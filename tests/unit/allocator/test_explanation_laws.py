@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,8 @@ from dra_console.allocator.search.wants import wants_of
 from dra_console.allocator.world.index import index_of
 from tests.oracle.generator.scenario import scenario
 from tests.unit.allocator.golden_cases import inside
+
+pytestmark = pytest.mark.long
 
 DEEP = settings(
     max_examples=150,

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,8 @@ from tests.oracle.generator.scenario import scenario
 from tests.unit.allocator import alike_worlds
 from tests.unit.allocator.plain_first_fit import comparable, plain_first_fit
 from tests.unit.allocator.worlds import snapshot
+
+pytestmark = pytest.mark.long
 
 Named = Node | ResourceSlice | DeviceClass | ResourceClaim | DeviceTaintRule
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from tests.builders.objects import a_device
 from tests.builders.strategies import claims, worlds
 from tests.unit.allocator.golden_cases import inside
 from tests.unit.allocator.oracle import first_fit
+
+pytestmark = pytest.mark.long
 
 NODES = ("gpu-01", "gpu-02")
 VERDICTS = (

@@ -24,6 +24,8 @@ from tests.builders.objects import (
 )
 from tests.unit.sync.rows import at_version, rows_of
 
+pytestmark = pytest.mark.long
+
 NOON = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 NAMES = ("a", "b", "c")
 
