@@ -16,6 +16,7 @@ Discovery is asked as the console itself, never as an impersonated user, who may
 right to it.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -58,6 +59,7 @@ class ServedVersions:
         self._lock = threading.Lock()
         self._renewing = threading.Lock()
         self._look: _Look | None = None
+        self._seek_at = -math.inf
 
     def of(self, kind: Kind) -> Kind:
         """Return the kind in the newest version that is served and that we know.
@@ -97,13 +99,18 @@ class ServedVersions:
         except NotFoundError as error:
             if error.names_object or kind.group != versions.GROUP:
                 raise
-            before = self._look
-            if before is not None and self._clock() - before.at > SHORTEST_SECONDS:
-                self._look_again(instead_of=before)
+            self._seek()
             now = self.of(kind)
             if now == served:
                 raise
         return send(now)
+
+    def _seek(self) -> None:
+        """Look since a path has nothing behind it, but not for each of many such paths."""
+        look = self._look
+        if self._clock() >= self._seek_at:
+            self._look_again(instead_of=look)
+            self._seek_at = self._clock() + SHORTEST_SECONDS
 
     def _look_again(self, *, instead_of: _Look | None) -> _Look:
         """Look, unless somebody has looked since `instead_of`."""

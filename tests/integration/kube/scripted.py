@@ -32,15 +32,20 @@ ALL_PLURALS = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. With `lines` it is a chunked stream; `stays_open` leaves it unfinished."""
+    """One answer. With `lines` it is a chunked stream; `stays_open` leaves it unfinished.
+
+    A line of bytes is sent as it is, without an end.
+    """
 
     body: Json = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    lines: tuple[Json, ...] | None = None
+    lines: tuple[Json | bytes, ...] | None = None
     stays_open: bool = False
     breaks_off: bool = False
     raw: bytes | None = None
+    hangs: bool = False
+    """Takes the request and never answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,10 @@ class Handler(BaseHTTPRequestHandler):
             asked = Asked(self.command, parts.path, query, headers, body, self._common_name())
             self.script.asked.append(asked)
             answer = self.script.next_answer()
+        if answer.hangs:
+            self.script.closing.wait(20)
+            self.close_connection = True
+            return
         if answer.lines is not None:
             self._stream(answer)
             return
@@ -193,7 +202,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for line in answer.lines or ():
-            self._chunk(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+            encoded = (
+                json.dumps(line, ensure_ascii=False).encode() + b"\n"
+                if not isinstance(line, bytes)
+                else line
+            )
+            self._chunk(encoded)
         if answer.stays_open:
             self.script.closing.wait(20)
         if answer.breaks_off:

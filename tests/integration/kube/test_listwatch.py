@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from dra_console.allocator.model import Json
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.kube import listwatch, transport
 from dra_console.kube.errors import ApiError, ExpiredError
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.kube.listwatch import WatchEvent, open_watch, watch
@@ -91,6 +92,79 @@ def test_what_is_no_event_is_an_error(server: ScriptedServer, line: Json) -> Non
 
     with pytest.raises(ApiError, match="expected"):
         watched(server)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"<html>\n<p>Bad gateway</p>\n</html>\n", b"<html>no end", b'{"type":"ADDED","object":{"meta'],
+)
+def test_a_page_of_a_proxy_and_half_an_event_are_errors_that_show_them(
+    server: ScriptedServer, sent: bytes
+) -> None:
+    server.will_answer(Answer(lines=(sent,)))
+
+    with pytest.raises(ApiError, match=r"expected JSON from the API server, got b'[<{]"):
+        watched(server)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind_of_error"),
+    [
+        (a_status(500, "etcd is away"), ApiError),
+        (
+            a_status(504, "Too large", causes=[{"reason": "ResourceVersionTooLarge"}]),
+            ExpiredError,
+        ),
+    ],
+)
+def test_an_error_in_the_stream_is_raised_as_what_it_is(
+    server: ScriptedServer, status: JsonObject, kind_of_error: type[ApiError]
+) -> None:
+    server.will_answer(Answer(lines=({"type": "ERROR", "object": status},)))
+
+    with pytest.raises(ApiError, match=str(status["message"])) as raised:
+        watched(server)
+
+    assert type(raised.value) is kind_of_error
+    assert raised.value.status == status["code"]
+
+
+def test_a_line_without_end_is_given_up(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listwatch, "LONGEST_LINE_BYTES", 100_000)
+    server.will_answer(Answer(lines=(b"x" * 90_000, b"x" * 90_000), stays_open=True))
+
+    with pytest.raises(ApiError, match="expected a watch event, got"):
+        watched(server)
+
+
+def test_a_server_that_takes_the_request_and_hangs_is_an_error(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "READ_SECONDS", 0.5)
+    server.will_answer(Answer(hangs=True))
+
+    with pytest.raises(ApiError, match="connected, but no answer came in time"):
+        watched(server, window_seconds=60)
+
+
+def test_a_stream_may_be_silent_for_longer_than_an_answer(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "READ_SECONDS", 0.5)
+    monkeypatch.setattr(listwatch, "SILENCE_SECONDS", 0.5)
+    server.will_answer(Answer(lines=(an_event("ADDED", 8),), stays_open=True))
+    began_at = time.monotonic()
+
+    with open_watch(
+        server.client(), RESOURCE_CLAIMS, resource_version="7", window_seconds=1
+    ) as stream:
+        stream.read(timeout_seconds=5)
+        with pytest.raises(ApiError, match="the watch broke"):
+            stream.read(timeout_seconds=5)
+
+    assert 1.5 <= time.monotonic() - began_at < 4
 
 
 def test_a_watch_ends_with_its_window_even_if_the_server_does_not_end_it(
