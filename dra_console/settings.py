@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -267,3 +268,15 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": _setting("LOG_LEVEL", "INFO")},
 }
+
+# As structlog does by default, but for tracebacks: where rich is installed, those show the
+# variables of each frame, which takes seconds and may put an object of a user into the log.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.dev.set_exc_info,
+        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
