@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -73,7 +74,11 @@ class Containerd(Server):
 
         """
         archive = self.folder / "image.tar"
-        write_archive(archive, busybox=Path(_program("busybox")))
+        busybox = Path(_program("busybox"))
+        # The image holds no libraries, and ldd fails where there is nothing to link.
+        if subprocess.run(["ldd", busybox], capture_output=True, check=False).returncode == 0:
+            raise StartError(f"{busybox} is not linked statically (apt install busybox-static)")
+        write_archive(archive, busybox=busybox)
         self._ctr("images", "import", "--local", "--no-unpack", str(archive))
         archive.unlink()
 

@@ -4,8 +4,9 @@ Nothing of a cluster may stay behind, however the process that started it ended;
 no clean-up of Python's, and the kernel's parent-death signal comes when the *thread* that
 started a server ends. So the rig starts this script first and holds a pipe to it. When the
 pipe closes, for whatever reason, every process that carries the rig's mark in its environment
-is killed, then the containers, whose environment is their own, then control groups and files
-go. An orderly end takes the same way, so that it is tried each time.
+is killed, then what is in the containers, whose environment is their own: containerd's folder
+names them, and so their control groups. Then the groups and the files go. An orderly end takes
+the same way, so that it is tried each time.
 """
 
 import contextlib
@@ -23,8 +24,11 @@ MARK = "DRA_CONSOLE_RIG"
 SWEEP_SECONDS = 20
 LOOK_SECONDS = 0.02
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
-TASKS = "node/containerd/state/io.containerd.runtime.v2.task"
-"""Below the rig's folder: containerd keeps a bundle for each running container there."""
+PARENT = "k8s.io"
+"""The control group of all containers of containerd's namespace of that name."""
+
+BUNDLES = f"node/containerd/state/io.containerd.runtime.v2.task/{PARENT}"
+"""Below the rig's folder: a directory for each container, named by its ID."""
 
 
 def main() -> int:
@@ -39,14 +43,17 @@ def main() -> int:
 def sweep(folder: Path) -> int:
     """Remove all of a rig; say on standard error what stayed, and return how many things."""
     left: list[str] = []
-    bundles = sorted(folder.glob(f"{TASKS}/*/*"))
     if not _eventually(lambda: _kill(_marked(folder))):
         left += [f"process {number}" for number in _marked(folder)]
-    if not _eventually(lambda: _kill(_containers(bundles))):
-        left += [f"container process {number}" for number in _containers(bundles)]
-    for bundle in bundles:
-        if not _eventually(lambda name=bundle.name: _control_groups_gone(name)):  # type: ignore[misc]
-            left.append(f"control group {bundle.name}")
+    # Nobody is left who could start or forget a container.
+    bundles = folder / BUNDLES
+    containers = [each.name for each in bundles.iterdir()] if bundles.exists() else []
+    if not _eventually(lambda: _kill(_contained(containers))):
+        left += [f"container process {number}" for number in _contained(containers)]
+    if not _eventually(lambda: _control_groups_gone(containers)):
+        left += [f"control group {path}" for path in _control_groups(containers)]
+    if bundles.exists():
+        _remove_parents()
     _eventually(lambda: _files_gone(folder))
     if folder.exists():
         left.append(f"folder {folder}")
@@ -85,24 +92,33 @@ def _marked(folder: Path) -> Iterator[int]:
                 yield int(entry.name)
 
 
-def _containers(bundles: list[Path]) -> Iterator[int]:
-    """Find the first process of each container; the kernel ends the others with it."""
-    for bundle in bundles:
-        with contextlib.suppress(OSError, ValueError):
-            number = int((bundle / "init.pid").read_text())
-            # The number may be another process by now: its control group tells.
-            if bundle.name in Path(f"/proc/{number}/cgroup").read_text():
-                yield number
+def _control_groups(containers: list[str]) -> list[Path]:
+    """Return the containers' groups in each hierarchy (version 1) or in the one (version 2)."""
+    roots = (*CONTROL_GROUPS.glob(f"*/{PARENT}"), CONTROL_GROUPS / PARENT)
+    return [root / name for root in roots for name in containers if (root / name).exists()]
 
 
-def _control_groups_gone(container: str) -> bool:
-    """Remove the container's control groups, and their parent once it is empty."""
-    found = [*CONTROL_GROUPS.glob(f"*/k8s.io/{container}"), CONTROL_GROUPS / "k8s.io" / container]
-    for path in found:
+def _contained(containers: list[str]) -> Iterator[int]:
+    for group in _control_groups(containers):
+        for path in group.rglob("cgroup.procs"):
+            with contextlib.suppress(OSError):
+                yield from (int(line) for line in path.read_text().split())
+
+
+def _control_groups_gone(containers: list[str]) -> bool:
+    """Remove the groups from the innermost outwards; one that is just being left comes later."""
+    for group in _control_groups(containers):
+        for path, _, _ in os.walk(group, topdown=False):
+            with contextlib.suppress(OSError):
+                Path(path).rmdir()
+    return not _control_groups(containers)
+
+
+def _remove_parents() -> None:
+    """Remove the groups above; somebody else's containers in them make the kernel refuse."""
+    for path in (*CONTROL_GROUPS.glob(f"*/{PARENT}"), CONTROL_GROUPS / PARENT):
         with contextlib.suppress(OSError):
             path.rmdir()
-            path.parent.rmdir()
-    return not any(path.exists() for path in found)
 
 
 def _files_gone(folder: Path) -> bool:
