@@ -12,10 +12,7 @@ from dra_console.allocator.validation.equality import is_equal
 from dra_console.allocator.validation.field_errors import FieldErrors
 from dra_console.allocator.validation.formats import check_format, is_too_many, listed
 from dra_console.allocator.validation.node_allocatable_rules import check_node_allocatable
-from dra_console.allocator.validation.node_selector_rules import (
-    check_node_name,
-    check_node_selector,
-)
+from dra_console.allocator.validation.reach_rules import WAYS, check_reach
 from dra_console.allocator.validation.slice_shapes import DEVICE
 from dra_console.allocator.validation.taint_rules import (
     check_binding_conditions,
@@ -24,8 +21,6 @@ from dra_console.allocator.validation.taint_rules import (
 )
 
 TAINTS_LIMIT: Final = 16
-ONE_REACH: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes` is required"
-REACH: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
 def check_device(
@@ -51,8 +46,8 @@ def check_device(
                 check_taint(taint, errors)
     check_consumption(device, errors)
     if has_own_reach:
-        _check_reach(device, errors)
-    elif any(device.has(field) for field in REACH):
+        check_reach(device, errors, empty_name="must not be empty")
+    elif any(device.has(field) for field in WAYS):
         detail = "node selection may only be set if the slice has `perDeviceNodeSelection`"
         errors.invalid(device.path, device.text("name"), detail)
     check_binding_conditions(device, errors)
@@ -63,27 +58,3 @@ def _is_unchanged(device: Fields, stored: Fields | None, field: str) -> bool:
     if stored is None:
         return False
     return is_equal(device.raw.get(field), stored.raw.get(field), DEVICE[field])
-
-
-def _check_reach(device: Fields, errors: FieldErrors) -> None:
-    ways: list[str] = []
-    node_name = device.optional_text("nodeName")
-    if node_name:
-        ways.append("nodeName")
-        check_node_name(node_name, errors, path=device.path_of("nodeName"))
-    elif node_name is not None:
-        errors.invalid(device.path_of("nodeName"), "", "must not be empty")
-    selector = device.child("nodeSelector")
-    if selector is not None:
-        ways.append("nodeSelector")
-        check_node_selector(selector, errors)
-    all_nodes = device.boolean("allNodes")
-    if all_nodes:
-        ways.append("allNodes")
-    elif all_nodes is not None:
-        detail = "must be either unset or set to true"
-        errors.invalid(device.path_of("allNodes"), all_nodes, detail)
-    if not ways:
-        errors.required(device.path, ONE_REACH)
-    elif len(ways) > 1:
-        errors.invalid(device.path, ", ".join(ways), ONE_REACH)

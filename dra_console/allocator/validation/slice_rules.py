@@ -20,20 +20,12 @@ from dra_console.allocator.validation.formats import (
     is_too_many,
     listed,
 )
-from dra_console.allocator.validation.node_selector_rules import (
-    check_node_name,
-    check_node_selector,
-)
 from dra_console.allocator.validation.operation_rules import check_skipped_operations
+from dra_console.allocator.validation.reach_rules import check_reach
 
 DEVICES_LIMIT: Final = 128
 DEVICES_LIMIT_WITH_EXTRAS: Final = 64
 """If any device has taints, consumes counters, or has a list-valued attribute."""
-
-UNSET_OR_TRUE: Final = "must be either unset or set to true"
-ONE_REACH: Final = (
-    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
-)
 
 
 def check_slice_spec(
@@ -42,7 +34,13 @@ def check_slice_spec(
     """Check the spec of a slice; parts that are `stored` already are held to older rules."""
     check_driver_name(spec.text("driver"), errors, path=spec.path_of("driver"))
     _check_pool(spec.child("pool") or Fields(spec.path_of("pool"), {}), errors)
-    _check_reach(spec, errors)
+    check_reach(
+        spec,
+        errors,
+        empty_name="must be either unset or not empty",
+        also=("perDeviceNodeSelection",),
+        needs_one_term=True,
+    )
     if spec.has("sharedCounters") and spec.has("devices"):
         errors.invalid(spec.path, "", "only one of `sharedCounters` and `devices` may be set")
     _check_devices(spec, errors, stored=stored, rules=rules)
@@ -60,34 +58,6 @@ def _check_pool(pool: Fields, errors: FieldErrors) -> None:
     if generation < 0:
         detail = "must be greater than or equal to zero"
         errors.invalid(pool.path_of("generation"), generation, detail)
-
-
-def _check_reach(spec: Fields, errors: FieldErrors) -> None:
-    ways: list[str] = []
-    node_name = spec.optional_text("nodeName")
-    if node_name:
-        ways.append("nodeName")
-        check_node_name(node_name, errors, path=spec.path_of("nodeName"))
-    elif node_name is not None:
-        errors.invalid(spec.path_of("nodeName"), "", "must be either unset or not empty")
-    selector = spec.child("nodeSelector")
-    if selector is not None:
-        ways.append("nodeSelector")
-        check_node_selector(selector, errors)
-        terms = listed(selector, "nodeSelectorTerms")
-        if len(terms) != 1:
-            detail = "must have exactly one node selector term"
-            errors.invalid(selector.path_of("nodeSelectorTerms"), len(terms), detail)
-    for field in ("allNodes", "perDeviceNodeSelection"):
-        value = spec.boolean(field)
-        if value:
-            ways.append(field)
-        elif value is not None:
-            errors.invalid(spec.path_of(field), value, UNSET_OR_TRUE)
-    if not ways:
-        errors.required(spec.path, ONE_REACH)
-    elif len(ways) > 1:
-        errors.invalid(spec.path, ", ".join(ways), ONE_REACH)
 
 
 def _check_devices(
