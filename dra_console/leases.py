@@ -13,7 +13,7 @@ no part.
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -130,6 +130,20 @@ def lease(name: str, *, seconds: int) -> Iterator[Lease | None]:
 def is_held(name: str) -> bool:
     """Tell whether anybody holds the lease right now; only good for not even trying."""
     return bool(_redis().exists(_key(name)))
+
+
+def held_among(names: Collection[str]) -> frozenset[str]:
+    """Return which of these leases somebody holds right now, in one round trip.
+
+    Raises:
+        RedisError: Redis does not tell.
+
+    """
+    with _redis().pipeline(transaction=False) as pipeline:
+        for name in names:
+            pipeline.exists(_key(name))
+        answers = pipeline.execute()
+    return frozenset(name for name, held in zip(names, answers, strict=True) if held)
 
 
 @cache

@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dra_console.web.cluster_choice.cluster_in_path",
     # No anonymous mode: every page but health and login needs an identity.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -153,7 +154,8 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-STATIC_URL = "static/"
+# Absolute: the script prefix changes with the cluster that a page is about.
+STATIC_URL = "/static/"
 STATIC_ROOT = Path(_setting("STATIC_ROOT", str(BASE_DIR / "static_collected")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
@@ -218,6 +220,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "dra_console.sync.tasks.ensure_windows",
         "schedule": 5.0,
         "options": {"expires": 5},
+    },
+    "ask API servers how they are": {
+        "task": "dra_console.sync.tasks.probe_clusters",
+        "schedule": 30.0,
+        "options": {"expires": 30},
     },
     "schedule what a lost signal left waiting": {
         "task": "dra_console.scheduling.tasks.sweep",

@@ -38,6 +38,17 @@ class Freshness:
         return headers
 
 
+def _obstacle(cursor: Cursor) -> str:
+    """Say in general what is wrong; in full it is for operators alone (`/api/v1/clusters/`)."""
+    match cursor.error_status:
+        case HTTPStatus.FORBIDDEN:
+            return "forbidden to the console"
+        case HTTPStatus.NOT_FOUND:
+            return "not served there"
+        case _:
+            return "following them fails"
+
+
 def read_freshness(cluster: Cluster, *, kinds: Sequence[Kind]) -> Freshness:
     """Read how fresh the mirror is for these kinds, in one query.
 
@@ -52,7 +63,7 @@ def read_freshness(cluster: Cluster, *, kinds: Sequence[Kind]) -> Freshness:
     for plural in plurals:
         cursor = cursors.get(plural)
         if cursor is None or cursor.listed_at is None:
-            reason = f" ({cursor.error})" if cursor and cursor.error else ""
+            reason = f" ({_obstacle(cursor)})" if cursor and cursor.error else ""
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "not-mirrored-yet",

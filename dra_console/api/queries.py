@@ -24,7 +24,7 @@ class ClusterQuery(Query):
     """Which cluster is asked about."""
 
     cluster = serializers.CharField(
-        required=False, help_text="Name of a cluster; otherwise the first enabled one."
+        required=False, help_text="Name of a cluster; required where there are several."
     )
 
 

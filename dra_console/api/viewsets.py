@@ -30,7 +30,7 @@ from dra_console.api.permissions import TokenScope
 from dra_console.api.problems import Problem, parameter_problem
 from dra_console.api.schema import ConsoleSchema, DescribedView
 from dra_console.kube.kinds import Kind
-from dra_console.mirror.clusters import current_cluster
+from dra_console.mirror.clusters import SeveralClustersError, enabled_cluster, only_cluster
 from dra_console.mirror.models import Cluster
 from dra_console.mirror.models.cluster import MirroredObject
 
@@ -100,7 +100,7 @@ class ClusterViewSet(ConsoleViewSet):
 
     def answer(self, body: Json, *, freshness: Freshness, etag: str = "") -> Response:
         """Send what the mirror says, with its age."""
-        headers = dict(freshness.headers(timezone.now()))
+        headers = {"X-Mirror-Cluster": self.cluster.name, **freshness.headers(timezone.now())}
         if etag:
             headers["ETag"] = f'"{etag}"'
         return Response(body, headers=headers)
@@ -199,12 +199,19 @@ def selected(
 
 def _cluster_named(name: str | None) -> Cluster:
     try:
-        if name is None:
-            return current_cluster()
-        return Cluster.objects.get(name=name, enabled=True)
+        return only_cluster() if name is None else enabled_cluster(name)
+    except SeveralClustersError as error:
+        raise parameter_problem(
+            f"required, since {error}", parameter="cluster", kind="cluster-required"
+        ) from error
     except Cluster.DoesNotExist as error:
-        if name is not None:
-            raise parameter_problem("no such cluster", parameter="cluster") from error
+        if name is None:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE, "no-cluster", "No cluster is configured."
+            ) from error
         raise Problem(
-            HTTPStatus.SERVICE_UNAVAILABLE, "no-cluster", "No cluster is configured."
+            HTTPStatus.NOT_FOUND,
+            "no-such-cluster",
+            f"There is nothing here: {error}.",
+            errors=[{"parameter": "cluster", "detail": str(error)}],
         ) from error

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import ClassVar, TypeVar
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from rest_framework.request import Request
@@ -57,7 +58,11 @@ class WritableKindViewSet(MirroredKindViewSet[Row]):
         if not isinstance(metadata, dict):
             return {}
         names = {part: str(metadata.get(part)) for part in ("namespace", "name")}
+        address = reverse(f"api:{self.kind.plural}-detail", kwargs=names)
+        # Whoever had to name the cluster has to name it again to read what was created.
+        named = self.request.query_params.get("cluster")
+        query = f"?{urlencode({'cluster': named})}" if named else ""
         return {
-            "Location": reverse(f"api:{self.kind.plural}-detail", kwargs=names) + "/",
+            "Location": f"{address}/{query}",
             "ETag": f'"{metadata.get("resourceVersion")}"',
         }

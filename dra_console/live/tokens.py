@@ -9,12 +9,20 @@ and it names a node. What the agent may then report is that node and no other.
 import hashlib
 from dataclasses import dataclass
 
+import structlog
 from django.conf import settings
 from django.core.cache import cache
 
 from dra_console.kube.reviews import TokenIdentity, review_token
-from dra_console.mirror.clusters import client_of, current_cluster
+from dra_console.mirror.clusters import (
+    SeveralClustersError,
+    client_of,
+    enabled_cluster,
+    only_cluster,
+)
 from dra_console.mirror.models import Cluster
+
+log = structlog.get_logger()
 
 REMEMBERED_SECONDS = 20
 """Spares the API server a storm when every agent reconnects; shorter than the re-check."""
@@ -31,8 +39,9 @@ class Agent:
 def agent_of_token(token: str, *, cluster_name: str) -> Agent | None:
     """Say whose agent sent this token; `None` if it is no agent's.
 
-    `cluster_name` is what the agent's URL says (`?cluster=`); empty is the console's first
-    cluster. The token is shown to that cluster's API server alone.
+    `cluster_name` is what the agent's URL says (`?cluster=`); it may be left out while the
+    console has one cluster. The token is shown to that cluster's API server alone, never to
+    one that was guessed.
 
     Raises:
         ApiError: the API server did not say.
@@ -57,9 +66,8 @@ def _node_name(identity: TokenIdentity | None) -> str:
 
 
 def _cluster(name: str) -> Cluster | None:
-    if name:
-        return Cluster.objects.filter(name=name, enabled=True).first()
     try:
-        return current_cluster()
-    except Cluster.DoesNotExist:
+        return enabled_cluster(name) if name else only_cluster()
+    except (Cluster.DoesNotExist, SeveralClustersError) as error:
+        log.warning("agent refused", reason=str(error))
         return None

@@ -21,6 +21,7 @@ from dra_console.leases import is_held, lease
 from dra_console.mirror.models import Cluster, Cursor
 from dra_console.sync.follow import Ended, follow
 from dra_console.sync.mirrored import MIRRORED
+from dra_console.sync.probe import PROBE_SECONDS, probe
 from dra_console.sync.retention import forget_old_changes
 from dra_console.sync.window import Window
 
@@ -47,6 +48,7 @@ def stop_windows(**_: object) -> None:
 def start_windows(**_: object) -> None:
     """Open windows as soon as there is somebody to do it, not only with the next beat."""
     ensure_windows.apply_async(expires=EXPIRES_SECONDS)
+    probe_clusters.apply_async(expires=PROBE_SECONDS)
 
 
 @shared_task(acks_late=False)
@@ -86,6 +88,21 @@ def follow_kind(cluster_id: int, plural: str) -> None:
         )
     if ended is Ended.OVER:
         follow_kind.apply_async((cluster_id, plural), expires=EXPIRES_SECONDS)
+
+
+@shared_task(acks_late=False)
+def probe_clusters() -> None:
+    """Queue a probe of the API server of each enabled cluster."""
+    for cluster_id in Cluster.objects.filter(enabled=True).values_list("pk", flat=True):
+        probe_cluster.apply_async((cluster_id,), expires=PROBE_SECONDS)
+
+
+@shared_task(acks_late=False)
+def probe_cluster(cluster_id: int) -> None:
+    """Note what the API server of a cluster says of itself; done twice at once it does no harm."""
+    cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
+    if cluster is not None and not _stopping.is_set():
+        probe(cluster, now=timezone.now())
 
 
 @shared_task

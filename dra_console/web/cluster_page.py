@@ -13,8 +13,8 @@ from django.shortcuts import render
 from dra_console.access import rules
 from dra_console.access.errors import RightsUnknownError
 from dra_console.kube.kinds import Kind
-from dra_console.mirror.clusters import current_cluster
 from dra_console.mirror.models import Cluster
+from dra_console.web.cluster_choice import HEADER, choose
 
 Rest = ParamSpec("Rest")
 
@@ -22,7 +22,7 @@ Rest = ParamSpec("Rest")
 def on_cluster(
     view: Callable[Concatenate[HttpRequest, Cluster, Rest], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, Rest], HttpResponse]:
-    """Pass the current cluster to a view as its second argument.
+    """Pass the chosen cluster to a view as its second argument; see `cluster_choice`.
 
     Without a cluster the page says how to add one; where the API server cannot be asked for
     rights it says so, since an empty page would look like a fact. Both answer 503.
@@ -30,19 +30,20 @@ def on_cluster(
 
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: Rest.args, **kwargs: Rest.kwargs) -> HttpResponse:
+        cluster = choose(request)
+        if isinstance(cluster, HttpResponse):
+            return cluster
         try:
-            cluster = current_cluster()
-        except Cluster.DoesNotExist:
-            return render(request, "web/no_cluster.html", status=HTTPStatus.SERVICE_UNAVAILABLE)
-        try:
-            return view(request, cluster, *args, **kwargs)
+            response = view(request, cluster, *args, **kwargs)
         except RightsUnknownError:
-            return render(
+            response = render(
                 request,
                 "web/rights_unknown.html",
                 {"reason": f"The API server of cluster {cluster.name} does not answer."},
                 status=HTTPStatus.SERVICE_UNAVAILABLE,
             )
+        response.headers[HEADER] = cluster.name
+        return response
 
     return wrapped
 

@@ -4,7 +4,7 @@ A context processor, so that no view has to pass it. It is lazy: partials and th
 page, which show none of it, cost no query.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,10 +15,12 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from dra_console.access.errors import RightsUnknownError
-from dra_console.mirror.clusters import current_cluster
+from dra_console.mirror.clusters import enabled_clusters
 from dra_console.mirror.models import ClaimState, Cluster, Cursor
+from dra_console.sync.following import KindFollowed, troubled_kinds
 from dra_console.web import theme
 from dra_console.web.claim_listing import visible_claims
+from dra_console.web.cluster_choice import addresses_in, shown_cluster
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.wording import age_in_words
 
@@ -53,6 +55,14 @@ ENTRIES = (
         detail_pages=("template", "request"),
     ),
     Entry(label="Nodes", icon="server", page="nodes", key="n", detail_pages=("node",)),
+    Entry(
+        label="Clusters",
+        icon="stack-2",
+        page="clusters",
+        key="l",
+        detail_pages=("cluster",),
+        starts_group=True,
+    ),
 )
 
 
@@ -66,8 +76,22 @@ class ShownEntry:
     address: str
     is_current: bool
     starts_group: bool
-    waiting: int
-    """Claims that wait; 0 shows nothing."""
+    count: int
+    """What waits there for somebody; 0 shows nothing."""
+
+    counted: str
+    """What the count counts, as in `waiting`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChoice:
+    """One of several clusters to look at."""
+
+    name: str
+    address: str
+    """Where the page at hand is about that cluster, or the nearest page that is."""
+
+    is_shown: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +100,12 @@ class Navigation:
 
     entries: tuple[ShownEntry, ...]
     cluster: Cluster | None
+
+    choices: tuple[ClusterChoice, ...]
+    """Empty where there is nothing to choose."""
+
     mirror_note: str
+    is_mirror_in_trouble: bool
 
 
 def navigation(request: HttpRequest) -> Mapping[str, object]:
@@ -91,8 +120,14 @@ def navigation(request: HttpRequest) -> Mapping[str, object]:
 
 def navigation_of(request: HttpRequest) -> Navigation:
     """Draw the frame for the page that the request asks for."""
-    cluster = _cluster()
-    waiting = _waiting(request, cluster)
+    clusters = enabled_clusters()
+    cluster = shown_cluster(request, clusters)
+    now = timezone.now()
+    troubles = () if cluster is None else troubled_kinds(cluster, now=now)
+    counts = {
+        "claims": (_waiting(request, cluster), "waiting"),
+        "clusters": (len(troubles), "not followed"),
+    }
     page = request.resolver_match.url_name if request.resolver_match else None
     return Navigation(
         entries=tuple(
@@ -103,20 +138,33 @@ def navigation_of(request: HttpRequest) -> Navigation:
                 address=reverse(f"web:{entry.page}"),
                 is_current=page in {entry.page, *entry.detail_pages},
                 starts_group=entry.starts_group,
-                waiting=waiting if entry.page == "claims" else 0,
+                count=counts.get(entry.page, (0, ""))[0],
+                counted=counts.get(entry.page, (0, ""))[1],
             )
             for entry in ENTRIES
         ),
         cluster=cluster,
-        mirror_note=_mirror_note(cluster, now=timezone.now()),
+        choices=_choices(request, clusters, shown=cluster, page=page) if clusters[1:] else (),
+        mirror_note=_mirror_note(cluster, troubles, now=now),
+        is_mirror_in_trouble=bool(troubles),
     )
 
 
-def _cluster() -> Cluster | None:
-    try:
-        return current_cluster()
-    except Cluster.DoesNotExist:
-        return None
+def _choices(
+    request: HttpRequest, clusters: list[Cluster], *, shown: Cluster | None, page: str | None
+) -> tuple[ClusterChoice, ...]:
+    """Lead from a list to the other cluster's list, from one object to the list it would be in."""
+    home = next(
+        (entry.page for entry in ENTRIES if page in {entry.page, *entry.detail_pages}), "overview"
+    )
+    if home == "clusters":
+        home = "overview"
+    choices = []
+    for cluster in clusters:
+        with addresses_in(request, cluster.name):
+            address = reverse(f"web:{home}")
+        choices.append(ClusterChoice(cluster.name, address, is_shown=cluster == shown))
+    return tuple(choices)
 
 
 def _waiting(request: HttpRequest, cluster: Cluster | None) -> int:
@@ -130,10 +178,16 @@ def _waiting(request: HttpRequest, cluster: Cluster | None) -> int:
     return visible_claims(cluster, reader).filter(state=ClaimState.PENDING).count()
 
 
-def _mirror_note(cluster: Cluster | None, *, now: datetime) -> str:
-    """Say how old the mirror's least recently confirmed kind is."""
+def _mirror_note(
+    cluster: Cluster | None, troubles: Sequence[KindFollowed], *, now: datetime
+) -> str:
+    """Say what is not followed, else how old the mirror's least recently confirmed kind is."""
     if cluster is None:
         return "no cluster yet"
+    if len(troubles) == 1:
+        return f"{troubles[0].plural} not followed"
+    if troubles:
+        return f"{len(troubles)} kinds not followed"
     cursors = Cursor.objects.filter(cluster=cluster, served=True)
     seen = cursors.aggregate(oldest=Min("last_contact_at"))
     if seen["oldest"] is None:

@@ -9,6 +9,7 @@ from dra_console.web import health, theme
 from dra_console.web.views import (
     claim,
     claims,
+    clusters,
     device,
     devices,
     nodes,
@@ -30,6 +31,7 @@ pages = [
     *templates.routes,
     *pods.routes,
     *request.routes,
+    *clusters.routes,
 ]
 
 urlpatterns = [

@@ -15,6 +15,7 @@
  *   data-refresh-on="devices.1 claims.1"         on htmx elements with hx-trigger="refresh": when one of the topics
  *                                                changes (and after each reconnect) they get the event "refresh";
  *                                                later, while somebody has something in there in hand.
+ *   data-refresh-steadily                        on such htmx elements: they get "refresh" every 5 s, for ages that grow.
  * Written by live.js:
  *   <html data-live="connecting|live|offline">   state of the socket; server renders data-live="offline" (true without
  *                                                scripts), so style the three states by this attribute.
@@ -52,6 +53,8 @@ const LONGEST_RETRY_MS = 15_000;
 /** The server says something at least every 15 s; after this silence the line is dead, whatever TCP believes. */
 const SILENCE_MS = 40_000;
 const REFRESH_DEBOUNCE_MS = 150;
+/** How often elements are refreshed whose contents change without a topic: ages and counts. */
+const REFRESH_STEADILY_MS = 5_000;
 /** How often a refresh looks whether the person has let go of what it would replace. */
 const REFRESH_RETRY_MS = 500;
 const CLOSED_SIGNED_OUT = 4401;
@@ -131,6 +134,13 @@ class LiveSocket {
     this.#socket.addEventListener("open", () => this.#opened());
     this.#socket.addEventListener("message", (event) => this.#received(JSON.parse(event.data)));
     this.#socket.addEventListener("close", (event) => this.#closed(event));
+  }
+
+  /** Refreshes what says how old it is, unless nobody looks. */
+  refreshSteadily() {
+    if (!document.hidden) {
+      this.#refreshes.add(document.querySelectorAll("[data-refresh-steadily]"));
+    }
   }
 
   /** Refreshes what the element stands in. */
@@ -228,6 +238,7 @@ class LiveSocket {
 const live = new LiveSocket();
 live.open();
 document.addEventListener("htmx:afterSettle", () => live.follow(topicsOnPage()));
+setInterval(() => live.refreshSteadily(), REFRESH_STEADILY_MS);
 document.addEventListener("agentchange", ({ target }) => live.refreshAround(target));
 window.addEventListener("pagehide", () => live.stop());
 window.addEventListener("pageshow", (event) => event.persisted && live.open());

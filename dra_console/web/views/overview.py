@@ -18,6 +18,7 @@ from dra_console.mirror.inventory import DeviceState, device_states
 from dra_console.mirror.models import ClaimState, Cluster, Node, ResourceClaim
 from dra_console.mirror.tallies import PoolNumbers, pool_numbers
 from dra_console.scheduling.models import Attempt
+from dra_console.sync.following import troubled_kinds
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import HeldAndUsed
 from dra_console.web.claim_listing import visible_claims
@@ -30,6 +31,7 @@ from dra_console.web.presenters.care import (
     pool_concerns,
     summary_of,
 )
+from dra_console.web.presenters.clusters import following_concerns
 from dra_console.web.presenters.live_state import LiveState, read_live_state, used_of
 from dra_console.web.presenters.overview import (
     chart_of,
@@ -61,7 +63,10 @@ def overview(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         states, reader=reader, is_lower_bound=any(pool.is_lower_bound for pool in pools)
     )
     lines = model_lines(states, reader=reader)
-    concerns = claim_concerns(_unsettled_claims(cluster, reader), now=live.now)
+    concerns = [
+        *following_concerns(troubled_kinds(cluster, now=live.now), cluster_name=cluster.name),
+        *claim_concerns(_unsettled_claims(cluster, reader), now=live.now),
+    ]
     if rules.may(request.user, cluster, "list", RESOURCE_SLICES):
         concerns = _inventory_concerns(cluster, states, pools=pools, live=live) + concerns
     else:

@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
-from dra_console.mirror.clusters import client_of, current_cluster
+from dra_console.mirror.clusters import client_of, only_cluster
 from dra_console.mirror.models import Cluster, Device, DeviceAssignment, ResourceClaim
 from tests.integration.devclusters import Devcluster
 from tests.integration.sync.conftest import NAMESPACE
@@ -26,7 +26,7 @@ class TestCluster:
     def test_is_added_listed_and_removed(self, server: Devcluster) -> None:
         manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
         assert str(server.kubeconfig) in manage("cluster", "list")
-        assert current_cluster().name == "lab"
+        assert only_cluster().name == "lab"
 
         manage("cluster", "remove", "lab")
         assert not Cluster.objects.exists()
@@ -70,7 +70,7 @@ def test_without_an_enabled_cluster_there_is_no_current_one(cluster: Cluster) ->
     Cluster.objects.update(enabled=False)
 
     with pytest.raises(Cluster.DoesNotExist, match="cluster add"):
-        current_cluster()
+        only_cluster()
     assert not Cluster.objects.get(pk=cluster.pk).enabled
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, BooleanOptionalAction
 from datetime import timedelta
 from pathlib import Path
 
@@ -44,6 +44,11 @@ class Command(BaseCommand):
             help="Kubernetes group to impersonate; repeat for several; replaces earlier ones",
         )
         parser.add_argument(
+            "--operator",
+            action=BooleanOptionalAction,
+            help="runs this console: sees in full what keeps clusters from being followed",
+        )
+        parser.add_argument(
             "--password-file", help="file whose first line is the new password; - reads stdin"
         )
         parser.add_argument(
@@ -70,6 +75,9 @@ class Command(BaseCommand):
             user, created = User.objects.get_or_create(username=name)
             if created:
                 user.set_unusable_password()
+                user.save()
+            if options["operator"] is not None:
+                user.is_staff = bool(options["operator"])
                 user.save()
             profile, _ = Profile.objects.get_or_create(
                 user=user, defaults={"kubernetes_username": name}

@@ -1,11 +1,12 @@
 """List everything once, without a worker."""
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dra_console.kube.errors import ApiError
 from dra_console.leases import lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster
+from dra_console.sync.chosen_clusters import add_cluster_argument, chosen_clusters
 from dra_console.sync.cursors import make_cursors
 from dra_console.sync.errors import NotOurTurnError
 from dra_console.sync.follow import list_all
@@ -15,16 +16,26 @@ from dra_console.sync.window import Window
 
 
 class Command(BaseCommand):
-    """Bring the mirror of each enabled cluster in line with full lists."""
+    """Bring the mirror in line with full lists.
 
-    help = "List every kind of every enabled cluster once and mirror it."
+    Exits 0 when every kind is mirrored or in a worker's hands, 1 when one is not, 2 when there
+    is no such cluster.
+    """
 
-    def handle(self, *_: object, **__: object) -> None:
+    help = (
+        "List every kind once and mirror it. Exit status: 0 all mirrored, 1 not all, 2 no such "
+        "cluster."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_cluster_argument(parser)
+
+    def handle(self, *_: object, cluster: str, **__: object) -> None:
         failed = [
-            f"{cluster.name} {plural}"
-            for cluster in Cluster.objects.filter(enabled=True)
+            f"{one.name} {plural}"
+            for one in chosen_clusters(cluster)
             for plural, mirrored in MIRRORED.items()
-            if not self._list(cluster, mirrored)
+            if not self._list(one, mirrored)
         ]
         if failed:
             raise CommandError(f"not mirrored: {', '.join(failed)}")

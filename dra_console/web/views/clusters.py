@@ -1,0 +1,49 @@
+"""The clusters that this console follows, and how well; one of them kind by kind."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from dra_console.access.inspection import may_inspect
+from dra_console.mirror.clusters import cluster_named, enabled_clusters
+from dra_console.mirror.models import Cluster
+from dra_console.sync.following import follow_states
+from dra_console.web.cluster_choice import settle_on
+from dra_console.web.presenters.clusters import cluster_line, cluster_page
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def clusters(request: HttpRequest) -> HttpResponse:
+    """List all clusters, disabled ones too; htmx gets the part that changes."""
+    followed = follow_states(Cluster.objects.order_by("name"), now=timezone.now())
+    context = {"lines": [cluster_line(one) for one in followed]}
+    is_part = "HX-Request" in request.headers
+    return render(request, "web/_clusters_body.html" if is_part else "web/clusters.html", context)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def cluster(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one cluster kind by kind, and what to do about it.
+
+    Whoever looks at a cluster goes on to its devices and claims, so it is the chosen one then.
+    """
+    row = cluster_named(name)
+    if row is None:
+        raise Http404(f"No cluster is called {name}.")
+    if row.enabled:
+        settle_on(request, row, is_one_of_several=len(enabled_clusters()) > 1)
+    [followed] = follow_states([row], now=timezone.now())
+    context = {"shown": cluster_page(followed, may_inspect=may_inspect(request.user, row))}
+    is_part = "HX-Request" in request.headers
+    return render(request, "web/_cluster_body.html" if is_part else "web/cluster.html", context)
+
+
+routes = [
+    path("clusters/", clusters, name="clusters"),
+    path("clusters/<str:name>/", cluster, name="cluster"),
+]
