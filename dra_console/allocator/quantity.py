@@ -37,6 +37,9 @@ MAX_SUFFIX_EXPONENT: Final = 18
 LARGEST_BINARY: Final = frozenset({"Pi", "Ei"})
 MAX_EXPONENT_DIGITS: Final = 3
 """Longer exponents are far outside int64 and only serve to fill memory."""
+MAX_DIGITS: Final = 1000
+"""Likewise; an API server takes thousands of digits, and Python refuses to convert those."""
+
 KIBI: Final = 1024
 SPELLING: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
@@ -74,6 +77,8 @@ class Quantity:
         if found is None or not (found["whole"] or found["part"] or _may_lack_digits(found)):
             raise QuantityError(f"expected a quantity such as 80Gi, 500m or 2, got {text!r}")
         part = found["part"] or ""
+        if len(found["whole"] + part) > MAX_DIGITS:
+            raise QuantityError(f"expected at most {MAX_DIGITS} digits, got {text[:20]}...")
         digits = int(found["whole"] + part or "0")
         scale = 10 ** len(part)
         if found["binary"]:

@@ -1,7 +1,8 @@
 """The mirror rows that together say what state devices are in, in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,6 +10,8 @@ from django.db.models import Q
 
 from dra_console.allocator import inventory
 from dra_console.allocator.decoding.decode import decode_taint_rule
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import JsonObject
 from dra_console.allocator.quantity import Quantity
 from dra_console.mirror.models import (
     Cluster,
@@ -65,8 +68,15 @@ def read_rows(cluster: Cluster, *, pool: PoolKey | None = None) -> DeviceRows:
         pools=pools,
         counters=read_counters(cluster, pools=pools.values()),
         nodes={node.name: node for node in nodes},
-        taint_rules=tuple(decode_taint_rule(rule.raw) for rule in rules),
+        taint_rules=tuple(_decoded(rule.raw for rule in rules)),
     )
+
+
+def _decoded(rules: Iterable[JsonObject]) -> Iterator[inventory.DeviceTaintRule]:
+    """Decode rules; one that cannot be read taints nothing, as it does for the allocator."""
+    for rule in rules:
+        with suppress(DecodeError):
+            yield decode_taint_rule(rule)
 
 
 def read_pools(cluster: Cluster, *, pool: PoolKey | None = None) -> dict[PoolKey, Pool]:

@@ -29,6 +29,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from dra_console.allocator.inventory import DeviceId
+from dra_console.allocator.model import Json
 from dra_console.allocator.world.taints import BLOCKING_EFFECTS, taints_from
 from dra_console.mirror.device_rows import DeviceKey, DeviceRows, PoolKey, read_rows
 from dra_console.mirror.models import Cluster, Device
@@ -231,10 +232,10 @@ def _holders(device: Device, rows: DeviceRows) -> tuple[Holder, ...]:
 def _taints(device: Device, rows: DeviceRows) -> tuple[Taint, ...]:
     published = [
         Taint(
-            key=taint["key"],
-            value=taint.get("value", ""),
-            effect=taint["effect"],
-            time_added=taint.get("timeAdded", ""),
+            key=_text(taint.get("key")),
+            value=_text(taint.get("value")),
+            effect=_text(taint.get("effect")),
+            time_added=_text(taint.get("timeAdded")),
             rule="",
         )
         for taint in device.taints
@@ -251,6 +252,11 @@ def _taints(device: Device, rows: DeviceRows) -> tuple[Taint, ...]:
         if taints_from([rule], device_id=DeviceId(*_key(device)))
     ]
     return (*published, *by_rules)
+
+
+def _text(value: Json) -> str:
+    """Take what a driver published; what is no text is its pool's problem, and none of ours."""
+    return value if isinstance(value, str) else ""
 
 
 def _key(device: Device) -> DeviceKey:

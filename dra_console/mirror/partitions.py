@@ -10,9 +10,12 @@ Pure: quantities in, keys out.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
+from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import Json
 from dra_console.allocator.quantity import Quantity
 
@@ -67,7 +70,7 @@ class Budget:
 def draws_of(consumes_counters: Json) -> dict[Counter, Quantity]:
     """Read a device's `consumesCounters`: `[{"counterSet", "counters": {name: {"value"}}}]`.
 
-    The API server has checked the shape and the quantities before anybody sees them.
+    What is no quantity is left out here; its pool's problem tells of it.
     """
     return _amounts(consumes_counters, set_name="counterSet")
 
@@ -109,14 +112,14 @@ def side_by_side(budget: Budget, *, options: Mapping[int, Draws]) -> set[int]:
     return picked
 
 
-def _share(budget: Budget, draws: Draws) -> float:
+def _share(budget: Budget, draws: Draws) -> Fraction:
     return max(
         (
-            amount.nanos / budget.total[counter].nanos
+            Fraction(amount.nanos, budget.total[counter].nanos)
             for counter, amount in draws.items()
             if counter in budget.total and budget.total[counter] > NOTHING
         ),
-        default=0.0,
+        default=Fraction(0),
     )
 
 
@@ -129,7 +132,8 @@ def _amounts(entries: Json, *, set_name: str) -> dict[Counter, Quantity]:
         for counter, amount in counters.items() if isinstance(counters, dict) else ():
             if isinstance(amount, dict):
                 key = (str(entry.get(set_name)), counter)
-                _add(amounts, key, Quantity.parse(str(amount.get("value"))))
+                with suppress(QuantityError):
+                    _add(amounts, key, Quantity.parse(str(amount.get("value"))))
     return amounts
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, DeviceAssignment, ResourceClaim
 from dra_console.sync.changes import RowChange
-from dra_console.sync.reading import flag_in, object_in, objects_in, text_in
+from dra_console.sync.reading import flag_in, name_in, object_in, objects_in, text_in
 
 
 class Held(NamedTuple):
@@ -21,17 +21,21 @@ class Held(NamedTuple):
 
 
 def held_by(allocation: JsonObject | None) -> dict[Held, JsonObject]:
-    """Return what an allocation holds, with the result that says so."""
-    return {
+    """Return what an allocation holds, with the result that says so.
+
+    A result without the name of a device holds none.
+    """
+    held = {
         Held(
             request=text_in(result, "request"),
-            driver=text_in(result, "driver"),
+            driver=name_in(result, "driver"),
             pool=text_in(result, "pool"),
-            device=text_in(result, "device"),
+            device=name_in(result, "device"),
             share_id=text_in(result, "shareID"),
         ): result
         for result in objects_in(allocation, "devices", "results")
     }
+    return {one: result for one, result in held.items() if one.driver and one.pool and one.device}
 
 
 def follow_allocations(

@@ -13,6 +13,7 @@ from dra_console.mirror.models import ClaimState
 from dra_console.sync.reading import (
     flag_in,
     integer_in,
+    name_in,
     object_in,
     objects_in,
     text_in,
@@ -46,7 +47,7 @@ def pod_columns(pod: JsonObject) -> Mapping[str, Column]:
     """Repeat a pod's place and its claims."""
     return {
         "phase": text_in(pod, "status", "phase")[:PHASE_LENGTH],
-        "node_name": text_in(pod, "spec", "nodeName"),
+        "node_name": name_in(pod, "spec", "nodeName"),
         "scheduler_name": text_in(pod, "spec", "schedulerName"),
         "claim_names": dict(claim_names_of(pod)),
     }
@@ -59,11 +60,11 @@ def claim_names_of(pod: JsonObject) -> Mapping[str, str]:
     pod's status; a status entry without a name means that no claim is needed.
     """
     generated = {
-        text_in(status, "name"): text_in(status, "resourceClaimName")
+        text_in(status, "name"): name_in(status, "resourceClaimName")
         for status in objects_in(pod, "status", "resourceClaimStatuses")
     }
     named = {
-        text_in(entry, "name"): text_in(entry, "resourceClaimName")
+        text_in(entry, "name"): name_in(entry, "resourceClaimName")
         or generated.get(text_in(entry, "name"), "")
         for entry in objects_in(pod, "spec", "resourceClaims")
     }
@@ -73,9 +74,9 @@ def claim_names_of(pod: JsonObject) -> Mapping[str, str]:
 def template_names_of(pod: JsonObject) -> Mapping[str, str]:
     """Map names in `spec.resourceClaims` to the templates that they are generated from."""
     return {
-        text_in(entry, "name"): text_in(entry, "resourceClaimTemplateName")
+        text_in(entry, "name"): name_in(entry, "resourceClaimTemplateName")
         for entry in objects_in(pod, "spec", "resourceClaims")
-        if text_in(entry, "resourceClaimTemplateName")
+        if name_in(entry, "resourceClaimTemplateName")
     }
 
 
@@ -91,11 +92,11 @@ def slice_columns(published: JsonObject) -> Mapping[str, Column]:
     its pool's problem says so.
     """
     return {
-        "driver": text_in(published, "spec", "driver"),
+        "driver": name_in(published, "spec", "driver"),
         "pool": text_in(published, "spec", "pool", "name"),
         "pool_generation": integer_in(published, "spec", "pool", "generation") or 0,
         "pool_slice_count": integer_in(published, "spec", "pool", "resourceSliceCount") or 0,
-        "node_name": text_in(published, "spec", "nodeName"),
+        "node_name": name_in(published, "spec", "nodeName"),
     }
 
 
@@ -109,7 +110,7 @@ def claim_columns(claim: JsonObject) -> Mapping[str, Column]:
         "reserved_for": list[Json](objects_in(claim, "status", "reservedFor")),
         "class_names": list[Json](_class_names_of(claim)),
         "node_name": _only_node_of(allocation),
-        "owner_pod": text_in(owner, "name"),
+        "owner_pod": name_in(owner, "name"),
     }
 
 
@@ -157,7 +158,7 @@ def _only_node_of(allocation: JsonObject | None) -> str:
     terms = objects_in(allocation, "nodeSelector", "nodeSelectorTerms")
     fields = objects_in(terms[0], "matchFields") if len(terms) == 1 else []
     for requirement in fields:
-        names = texts_in(requirement, "values")
+        names = [name for name in texts_in(requirement, "values") if "/" not in name]
         pins = (text_in(requirement, "key"), text_in(requirement, "operator"))
         if pins == ("metadata.name", "In") and len(names) == 1:
             return names[0]

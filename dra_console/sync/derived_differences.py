@@ -93,7 +93,7 @@ def claim_differences(cluster: Cluster) -> Iterator[tuple[Difference, str]]:
 
 def _folded(cluster: Cluster) -> list[Folded]:
     slices = sorted(
-        ResourceSlice.objects.filter(cluster=cluster),
+        ResourceSlice.objects.filter(cluster=cluster).exclude(driver="").exclude(pool=""),
         key=lambda row: (row.driver, row.pool, row.name),
     )
     return [

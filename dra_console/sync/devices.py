@@ -8,7 +8,7 @@ from dra_console.allocator.decoding.reading import LARGEST_INTEGER
 from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity
-from dra_console.sync.reading import object_in, objects_in, text_in
+from dra_console.sync.reading import name_in, object_in, objects_in, text_in
 
 COUNTER_SET_SUFFIX: Final = "-counter-set"
 """How GPU drivers name the counter set of one GPU: `gpu-0-counter-set` (node-agent.md 5.5)."""
@@ -40,9 +40,9 @@ def device_facts(
 ) -> DeviceFacts:
     """Read one entry of `spec.devices`; `uuids` maps the whole pool's UUIDs to names."""
     return DeviceFacts(
-        name=text_in(published, "name"),
+        name=name_in(published, "name"),
         position=position,
-        node_name=text_in(published, "nodeName"),
+        node_name=name_in(published, "nodeName"),
         product_name=_attribute_text(published, "productName", driver=driver)[:PRODUCT_NAME_LENGTH],
         parent=_parent_of(published, driver=driver, uuids=uuids),
         memory_bytes=_memory_bytes(published, driver=driver),
@@ -95,7 +95,7 @@ def _attribute_text(published: JsonObject, name: str, *, driver: str) -> str:
 
 
 def _memory_bytes(published: JsonObject, *, driver: str) -> int | None:
-    """Return capacity `memory` in bytes, rounded up; `None` if absent or not a quantity.
+    """Return capacity `memory` in bytes, rounded up; `None` if absent or not an amount.
 
     No more than a column of 64 bits takes.
     """
@@ -106,6 +106,7 @@ def _memory_bytes(published: JsonObject, *, driver: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        return min(Quantity.parse(str(value)).units_rounded_up, LARGEST_INTEGER)
+        memory_bytes = Quantity.parse(str(value)).units_rounded_up
     except QuantityError:
         return None
+    return None if memory_bytes < 0 else min(memory_bytes, LARGEST_INTEGER)

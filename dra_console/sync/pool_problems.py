@@ -26,11 +26,17 @@ def _problems(slices: Sequence[ResourceSlice]) -> Iterator[str]:
     elif len(slices) != counts[0]:
         generation = slices[0].generation
         yield f"{len(slices)} of {counts[0]} slices of generation {generation} seen"
-    if twice := _twice(device.name for each in slices for device in each.devices):
+    if nameless := sorted({each for each in _device_names(slices) if not each or "/" in each}):
+        yield f"a device has a name that Kubernetes does not allow: {nameless[0]!r}"
+    if twice := _twice(_device_names(slices)):
         yield f"device name occurs more than once: {twice}"
     if twice := _twice(counters.name for each in slices for counters in each.shared_counters):
         yield f"counter set occurs more than once: {twice}"
     yield from _dangling_draws(slices)
+
+
+def _device_names(slices: Iterable[ResourceSlice]) -> Iterator[str]:
+    return (device.name for each in slices for device in each.devices)
 
 
 def _twice(names: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
 from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
 from dra_console.sync.pool_problems import pool_problem
-from dra_console.sync.reading import objects_in, text_in
+from dra_console.sync.reading import name_in, objects_in
 
 POOL_COLUMNS: Final = ("node_name", "generation", "slices_seen", "slices_expected", "problem")
 DEVICE_COLUMNS: Final = (
@@ -52,7 +52,11 @@ class Folded:
 
 
 def fold_pools(cluster: Cluster, *, keys: Collection[PoolKey]) -> None:
-    """Bring the Pool and Device rows of these pools in line with their slices."""
+    """Bring the Pool and Device rows of these pools in line with their slices.
+
+    A slice without the name of its driver or pool belongs to none; it is mirrored alone.
+    """
+    keys = {key for key in keys if key.driver and key.name}
     if not keys:
         return
     slices = [
@@ -108,9 +112,11 @@ def _published_by(row: ResourceSlice) -> list[JsonObject]:
 
 
 def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
-    # The API server refuses a name that occurs twice in one slice; a row per name is all
-    # that can be kept if one does get here, and the pool's problem tells of it.
-    return list({text_in(device, "name"): device for device in reversed(published)}.values())[::-1]
+    # The API server refuses a name that occurs twice in one slice, and a device without one;
+    # a row per name is all that can be kept if one does get here, and the pool's problem
+    # tells of it.
+    by_name = {name_in(device, "name"): device for device in reversed(published)}
+    return [device for name, device in reversed(by_name.items()) if name]
 
 
 def _device_row(row: ResourceSlice, facts: DeviceFacts) -> Device:

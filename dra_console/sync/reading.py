@@ -8,10 +8,13 @@ as their pool's problem.
 """
 
 from datetime import UTC, datetime
+from typing import Final
 
 from django.utils.dateparse import parse_datetime
 
 from dra_console.allocator.model import Json, JsonObject
+
+INTEGERS: Final = range(-(2**63), 2**63)
 
 
 def text_in(parent: Json, *path: str) -> str:
@@ -20,10 +23,22 @@ def text_in(parent: Json, *path: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def name_in(parent: Json, *path: str) -> str:
+    """Return the name at `path`, or the empty text.
+
+    Names of Kubernetes hold no slash. Pages and the API have them in addresses, so a text
+    with one is no name to them.
+    """
+    text = text_in(parent, *path)
+    return "" if "/" in text else text
+
+
 def integer_in(parent: Json, *path: str) -> int | None:
-    """Return the whole number at `path`, or `None`."""
+    """Return the whole number at `path`, or `None`; columns hold 64 bits, as the API does."""
     value = _value_in(parent, path)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if value in INTEGERS else None
 
 
 def flag_in(parent: Json, *path: str) -> bool:
@@ -50,14 +65,20 @@ def texts_in(parent: Json, *path: str) -> list[str]:
 
 
 def time_in(parent: Json, *path: str) -> datetime | None:
-    """Return the time at `path` (RFC 3339), or `None`."""
+    """Return the time at `path` (RFC 3339) in UTC, or `None`."""
+    return time_of(text_in(parent, *path))
+
+
+def time_of(text: str) -> datetime | None:
+    """Read a time (RFC 3339; without zone it is UTC), or `None`."""
     try:
-        time = parse_datetime(text_in(parent, *path))
-    except ValueError:
+        time = parse_datetime(text)
+        if time is None or time.tzinfo is None:
+            return time and time.replace(tzinfo=UTC)
+        return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        # The zone may take it out of the years 1 to 9999.
         return None
-    if time is None or time.tzinfo is not None:
-        return time
-    return time.replace(tzinfo=UTC)
 
 
 def _value_in(parent: Json, path: tuple[str, ...]) -> Json:

@@ -20,7 +20,11 @@ def device_keys_of_class(cluster: Cluster, class_name: str) -> frozenset[DeviceK
     row = DeviceClass.objects.filter(cluster=cluster, name=class_name).first()
     if row is None:
         return frozenset()
-    programs = _programs(decode_class(row.raw).selectors)
+    try:
+        programs = _programs(decode_class(row.raw).selectors)
+    except DecodeError:
+        # Nothing is allocated from it either.
+        return frozenset()
     if programs is None:
         return frozenset()
     raw_slices = ResourceSlice.objects.filter(cluster=cluster).values_list("raw", flat=True)

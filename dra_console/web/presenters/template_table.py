@@ -8,6 +8,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from dra_console.mirror.models import ClaimState, ResourceClaim, ResourceClaimTemplate
+from dra_console.sync.reading import object_in
 from dra_console.web.presenters.wants import Wants, wants_of
 
 
@@ -43,7 +44,7 @@ def template_rows(
             namespace=template.namespace,
             name=template.name,
             address=reverse("web:template", args=(template.namespace, template.name)),
-            wants=wants_of(template.raw["spec"].get("spec")),
+            wants=wants_of(object_in(template.raw, "spec").get("spec")),
             claims=made[template.namespace, template.name],
             waiting=waiting[template.namespace, template.name],
             created_at=template.created_at,

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from dra_console.mirror.inventory import DeviceState, Holder, State, Taint
 from dra_console.mirror.models import Device
+from dra_console.sync.reading import time_of
 from dra_console.telemetry.readings import Reading
 from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
@@ -178,9 +179,8 @@ def taint_in_words(taint: Taint) -> str:
 
 def taint_age_in_words(taint: Taint, *, now: datetime) -> str:
     """Say how long a taint has been there; empty if it does not say."""
-    if not taint.time_added:
-        return ""
-    return age_in_words(now - datetime.fromisoformat(taint.time_added))
+    added_at = time_of(taint.time_added)
+    return "" if added_at is None else age_in_words(now - added_at)
 
 
 def _headline(state: DeviceState, *, holders: Sequence[ShownHolder], taint: Taint | None) -> str:

@@ -15,6 +15,7 @@ from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
 from dra_console.mirror.models import Cluster, ResourceClaimTemplate
 from dra_console.provisioning import snippet, submit
 from dra_console.provisioning.manifest import as_submitted
+from dra_console.sync.reading import object_in
 from dra_console.web.claim_listing import rows_of, visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.presenters.reader import reader_of
@@ -59,7 +60,7 @@ def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
     )
     context = {
         "template": found,
-        "wants": wants_of(found.raw["spec"].get("spec")),
+        "wants": wants_of(object_in(found.raw, "spec").get("spec")),
         "rows": rows_of(cluster, claims),
         "columns": {},
         "yaml": as_yaml(found.raw),
