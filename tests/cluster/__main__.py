@@ -20,7 +20,10 @@ LOOK_SECONDS: Final = 0.5
 
 def main() -> int:
     """Run a cluster; the exit status is 0 after Ctrl-C, 1 where something did not come up."""
-    given = _parser().parse_args()
+    parser = _parser()
+    given = parser.parse_args()
+    if given.node and "v1" not in given.versions:
+        parser.error("--node needs v1 among --versions")
     options = {
         "resource_versions": given.versions,
         "feature_gates": dict(given.gate),
@@ -85,6 +88,8 @@ def _announce(cluster: Cluster) -> None:
         say(f"The node {cluster.node.name} runs pods of {IMAGE} (imagePullPolicy: Never).")
         say(f"For a DRA driver on it: kubelet's root is {cluster.node.kubelet_root}")
         say(f"                        CDI files go to   {cluster.node.cdi_directory}")
+    if "v1" not in cluster.apiserver.options.resource_versions:
+        say("Without v1 Kubernetes' own scheduler places no pod, and templates make no claim.")
     say(f"Logs: {cluster.home.folder / 'logs'}")
     say("It runs until Ctrl-C, and then leaves nothing.")
 

@@ -34,9 +34,6 @@ class ControlPlaneClient(Server):
         return [
             locate(self.name),
             f"--kubeconfig={self._kubeconfig}",
-            # Health is asked without credentials; nothing else of it is used.
-            f"--authentication-kubeconfig={self._kubeconfig}",
-            f"--authorization-kubeconfig={self._kubeconfig}",
             f"--bind-address={LOOPBACK}",
             f"--secure-port={self._port}",
             f"--tls-cert-file={serving.certificate}",

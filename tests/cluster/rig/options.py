@@ -55,6 +55,9 @@ class ClusterOptions:
         if unknown:
             raise ValueError(f"{RESOURCE_GROUP} has no version {', '.join(sorted(unknown))}")
 
+        if self.node and "v1" not in self.resource_versions:
+            raise ValueError("a real node needs v1: kubelet and what serves it know no other")
+
     @property
     def runs_controllers(self) -> bool:
         """Whether there is a controller manager; a node is not Ready without one."""

@@ -53,7 +53,10 @@ def build(recipe: Recipe, *, go: str, say: Say) -> None:
 
 def _build_one(recipe: Recipe, program: str, *, go: str, say: Say) -> None:
     whole = recipe.folder / program
-    part = recipe.folder / f".{program}.part"
+    for stale in recipe.folder.glob(f".{program}.*.part"):
+        stale.unlink()
+    # A killed build may have left a Go that still writes to its own.
+    part = recipe.folder / f".{program}.{os.getpid()}.part"
     started = time.monotonic()
     process = subprocess.Popen(
         [go, "build", "-v", *recipe.flags, "-o", part, recipe.packages[program]],

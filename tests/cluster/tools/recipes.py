@@ -33,16 +33,14 @@ class Recipe:
     """One Go module and the programs built from it."""
 
     name: str
+    module: Path
+    """The folder with `go.mod` and `go.sum`."""
+
     packages: Mapping[str, str]
     """Name of the program to its Go package."""
 
     flags: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def module(self) -> Path:
-        """The folder with `go.mod` and `go.sum`."""
-        return HERE / self.name
 
     @property
     def folder(self) -> Path:
@@ -57,6 +55,7 @@ class Recipe:
 
 KUBERNETES: Final = Recipe(
     name="kubernetes",
+    module=HERE / "kubernetes",
     packages={
         "etcd": "go.etcd.io/etcd/server/v3",
         "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -69,6 +68,7 @@ KUBERNETES: Final = Recipe(
 )
 CONTAINERD: Final = Recipe(
     name="containerd",
+    module=HERE / "containerd",
     packages={
         program: f"github.com/containerd/containerd/v2/cmd/{program}"
         for program in ("containerd", "containerd-shim-runc-v2", "ctr")
