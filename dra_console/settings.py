@@ -209,6 +209,10 @@ CELERY_TASK_ROUTES = {
     "dra_console.sync.*": {"queue": "sync"},
     "dra_console.scheduling.*": {"queue": "schedule"},
 }
+# Threads: windows end with the worker, which a process of a pool would not hear of. Each
+# followed kind keeps one busy, nine for each cluster; scheduling and the rest need some, too.
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = int(_setting("WORKER_THREADS", "48"))
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False  # structlog writes there, and each line is one event

@@ -1,7 +1,9 @@
-"""Every address of the console: log-in, REST and pages."""
+"""Every address of the console: log-in, metrics, REST and pages."""
 
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+
+from dra_console.api.metrics import MetricsView
 
 urlpatterns = [
     path(
@@ -10,6 +12,7 @@ urlpatterns = [
         name="login",
     ),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("metrics", MetricsView.as_view(), name="metrics"),
     path("api/", include("dra_console.api.urls")),
     path("", include("dra_console.web.urls")),
 ]

@@ -20,9 +20,6 @@ NODE_PROFILES: Mapping[str, str] = {
 }
 """Node to the simulated GPUs that its agent finds."""
 
-WORKER_THREADS = 16
-"""One slot for each followed kind, and some left for scheduling: they share a process."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -69,8 +66,8 @@ def plan(layout: Layout, ports: Ports, *, with_workload: bool) -> Plan:
     )
     worker = (
         *celery,
-        *("worker", "-Q", "sync,schedule,default", "--pool", "threads"),
-        *("-c", str(WORKER_THREADS), "--without-gossip", "--without-mingle", "-l", "INFO"),
+        *("worker", "-Q", "sync,schedule,default"),
+        *("--without-gossip", "--without-mingle", "-l", "INFO"),
     )
     beat = (*celery, "beat", "--schedule", str(layout.home / "beat-schedule"), "--pidfile=")
     workload = (python, "-m", "dra_console.demo.workload", "--kubeconfig", str(layout.kubeconfig))

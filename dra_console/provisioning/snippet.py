@@ -6,6 +6,7 @@ Made from objects, never pasted together from text; what goes through a shell is
 import json
 import shlex
 from typing import Final
+from urllib.parse import urlencode
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import PODS
@@ -53,14 +54,17 @@ def kubectl_command(namespace: str, template_name: str) -> str:
     return f"kubectl apply -f - <<'EOF'\n{pod_yaml(namespace, template_name)}EOF\n"
 
 
-def curl_command(template: JsonObject, *, console_url: str) -> str:
+def curl_command(template: JsonObject, *, console_url: str, cluster_name: str) -> str:
     """Write the command that creates the template through this console's REST API.
 
-    `console_url` ends with a slash, as in `https://console.example.org/`.
+    `console_url` ends with a slash, as in `https://console.example.org/`. The cluster is named
+    even where there is only one: the command shall mean the same when there are more.
     """
+    query = urlencode({"cluster": cluster_name})
+    address = f"{console_url}api/v1/resourceclaimtemplates/?{query}"
     body = json.dumps(template, separators=(",", ":"), ensure_ascii=False)
     return (
-        f"curl --fail-with-body {shlex.quote(f'{console_url}api/v1/resourceclaimtemplates/')} \\\n"
+        f"curl --fail-with-body {shlex.quote(address)} \\\n"
         '  -H "Authorization: Bearer $DRA_CONSOLE_TOKEN" \\\n'
         "  -H 'Content-Type: application/json' \\\n"
         f"  --data-raw {shlex.quote(body)}\n"

@@ -186,7 +186,11 @@ def _context(  # noqa: PLR0913 - what one page draws
         "errors": errors,
         "warnings": warnings_of(findings),
         "verdict": _verdict(cluster, draft.template) if can_be_tried else None,
-        "curl": curl_command(draft.template, console_url=request.build_absolute_uri("/"))
+        "curl": curl_command(
+            draft.template,
+            console_url=request.build_absolute_uri("/"),
+            cluster_name=cluster.name,
+        )
         if draft.template is not None
         else "",
     }

@@ -66,7 +66,9 @@ def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
         "yaml": as_yaml(found.raw),
         "kubectl_command": snippet.kubectl_command(namespace, name),
         "curl_command": snippet.curl_command(
-            as_submitted(found.raw), console_url=request.build_absolute_uri("/")
+            as_submitted(found.raw),
+            console_url=request.build_absolute_uri("/"),
+            cluster_name=cluster.name,
         ),
         "claims_topic": events.claims_topic(cluster.pk),
     }

@@ -41,9 +41,11 @@ def test_kubectl_command_feeds_the_pod_to_kubectl() -> None:
 
 def test_curl_command_survives_the_shell_whatever_is_in_the_template() -> None:
     template = write_form(TemplateForm(name="train", extra_selector='it\'s "$HOME" `id` \\ ü'))
-    command = curl_command(template, console_url="https://console.example.org/")
+    command = curl_command(
+        template, console_url="https://console.example.org/", cluster_name="east"
+    )
 
     words = shlex.split(command.replace("\\\n", " "))
 
     assert json.loads(words[words.index("--data-raw") + 1]) == template
-    assert "https://console.example.org/api/v1/resourceclaimtemplates/" in words
+    assert "https://console.example.org/api/v1/resourceclaimtemplates/?cluster=east" in words

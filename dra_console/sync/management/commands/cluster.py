@@ -17,6 +17,7 @@ from dra_console.mirror.models import Cluster, Cursor
 from dra_console.sync.advice import advice_for, mirror_role_yaml
 from dra_console.sync.cursors import make_cursors
 from dra_console.sync.following import ClusterFollowed, FollowState, KindFollowed, follow_states
+from dra_console.sync.identity import identity_of
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.probe import ServerFacts, facts_of
 
@@ -70,9 +71,11 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         facts: ServerFacts | None = None
         missing: dict[str, tuple[str, ...]] = {}
+        uid = ""
         try:
             facts = facts_of(client)
             missing = _missing_rights(client)
+            uid = identity_of(client)
         except ApiError as error:
             if is_checked:
                 raise CommandError(
@@ -80,6 +83,7 @@ class Command(BaseCommand):
                     f"(--unchecked adds it all the same): {error}"
                 ) from error
             self.stderr.write(f"{_place_of(cluster)}: not checked: {error}")
+        _check_identity(cluster, uid=uid)
         cluster.save()
         make_cursors(cluster)
         self.stdout.write(f"cluster {cluster.name} is mirrored from {_place_of(cluster)}")
@@ -143,6 +147,24 @@ def _described(name: str, kubeconfig: str, context: str) -> Cluster:
     cluster.context = context
     cluster.enabled = True
     return cluster
+
+
+def _check_identity(cluster: Cluster, *, uid: str) -> None:
+    """Refuse what is mirrored under another name already: two leases would hand out one device.
+
+    A cluster that is new here takes its identity along, so that the next one is told apart
+    even before a worker has seen this one.
+    """
+    if not uid:
+        return
+    twin = Cluster.objects.filter(kube_system_uid=uid).exclude(name=cluster.name).first()
+    if twin is not None:
+        raise CommandError(
+            f"{_place_of(cluster)}: this is cluster {twin.name} (namespace kube-system has UID "
+            f"{uid}), mirrored from {_place_of(twin)} already"
+        )
+    if cluster._state.adding:  # noqa: SLF001 - Django's documented name
+        cluster.kube_system_uid = uid
 
 
 def _missing_rights(client: Client) -> dict[str, tuple[str, ...]]:
