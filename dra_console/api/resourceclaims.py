@@ -14,6 +14,8 @@ from rest_framework.response import Response
 
 from dra_console.access import rules
 from dra_console.access.redaction import redacted
+from dra_console.allocator.errors import AllocatorError
+from dra_console.allocator.explanation.explanation import Explanation
 from dra_console.allocator.explanation.unfolding import node_rows
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.validation.refusals import refuse_claim
@@ -24,7 +26,7 @@ from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
-from dra_console.mirror.models import ClaimState, ResourceClaim
+from dra_console.mirror.models import ClaimState, Cluster, ResourceClaim
 from dra_console.scheduling.models import Attempt, Outcome
 from dra_console.scheduling.preview import explain_now
 
@@ -118,8 +120,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         if latest is not None and (is_waiting or latest.outcome == Outcome.FITS):
             explanation: JsonObject = {**latest.explanation, "asOf": latest.last_at.isoformat()}
         elif is_waiting:
-            now = explain_now(self.cluster, claim.raw["spec"])
-            explanation = {**now.to_json(), "asOf": None}
+            explanation = {**_explained_now(self.cluster, claim).to_json(), "asOf": None}
         else:
             raise Problem(
                 HTTPStatus.NOT_FOUND,
@@ -140,3 +141,14 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         claim = self.readable_row(name, namespace=namespace)
         rows = Attempt.objects.of(self.cluster, claim.uid).defer("explanation")
         return self.answer(AttemptListSerializer({"items": rows}).data, freshness=freshness)
+
+
+def _explained_now(cluster: Cluster, claim: ResourceClaim) -> Explanation:
+    try:
+        return explain_now(cluster, claim.raw.get("spec") or {})
+    except AllocatorError as error:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "unreadable-object",
+            f"Something that the answer depends on cannot be read: {error}",
+        ) from error

@@ -9,6 +9,7 @@ from dra_console.api.devices import DeviceViewSet
 from dra_console.api.document import DocumentView, viewer
 from dra_console.api.nodes import NodeViewSet
 from dra_console.api.nowhere import NowhereView
+from dra_console.api.objectproblems import ObjectProblemViewSet
 from dra_console.api.pools import PoolViewSet
 from dra_console.api.resourceclaims import ResourceClaimViewSet
 from dra_console.api.resourceclaimtemplates import ResourceClaimTemplateViewSet
@@ -22,6 +23,7 @@ for plural, viewset in {
     "deviceclasses": DeviceClassViewSet,
     "devices": DeviceViewSet,
     "nodes": NodeViewSet,
+    "objectproblems": ObjectProblemViewSet,
     "pools": PoolViewSet,
     "resourceclaims": ResourceClaimViewSet,
     "resourceclaimtemplates": ResourceClaimTemplateViewSet,

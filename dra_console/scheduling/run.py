@@ -3,8 +3,8 @@
 Runs under the cluster's allocation lease (`scheduling.tasks`). The snapshot is read once
 and carried forward: an allocation that was just written counts for the next pod.
 
-A pod or claim that trips the run over something in it is logged and passed over, so that
-the others do not wait for it to be mended; errors of database and Redis end the run.
+A pod or claim that trips the run over something in it is told of (`left_out`) and passed
+over, so that the others do not wait for it to be mended; errors of database and Redis end the run.
 """
 
 from collections import Counter
@@ -16,19 +16,21 @@ from django.utils import timezone
 
 from dra_console.allocator.api_json import object_of
 from dra_console.allocator.decoding.decode import decode_claim
-from dra_console.allocator.errors import AllocatorError
+from dra_console.allocator.errors import AllocatorError, DecodeError
 from dra_console.allocator.explanation.explain import NOBODY_LEFT_OUT, explain
 from dra_console.allocator.model import Node as AllocatorNode
 from dra_console.allocator.model import Snapshot
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError
-from dra_console.kube.kinds import PODS
+from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, Kind
 from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
-from dra_console.scheduling import attempts, pod_events
+from dra_console.mirror.models.cluster import MirroredObject
+from dra_console.scheduling import attempts, left_out, pod_events
 from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
 from dra_console.scheduling.errors import TurnOverError
+from dra_console.scheduling.left_out import LeftOut
 from dra_console.scheduling.models import Attempt
 from dra_console.scheduling.nodes import NodeUse, add_pod, by_preference, use_of_nodes, why_not
 from dra_console.scheduling.placement import NotPlaced, Placed, place
@@ -60,6 +62,9 @@ class _Run:
     nodes: list[Node]
     uses: dict[str, NodeUse]
 
+    left_out: list[LeftOut]
+    """What cannot be read, and what the run tripped over."""
+
 
 def run(cluster: Cluster, lease: Lease) -> int:
     """Place waiting pods and record an attempt for each claim that waits; count pods bound."""
@@ -70,7 +75,8 @@ def run(cluster: Cluster, lease: Lease) -> int:
         log.warning("run called off", cluster=cluster.name, reason=str(error))
         return 0
     settle_written(cluster, client)
-    snapshot = read_snapshot(cluster).snapshot
+    read = read_snapshot(cluster)
+    snapshot = read.snapshot
     readable = {node.name for node in snapshot.nodes}
     state = _Run(
         cluster=cluster,
@@ -79,7 +85,15 @@ def run(cluster: Cluster, lease: Lease) -> int:
         snapshot=snapshot,
         nodes=[node for node in Node.objects.filter(cluster=cluster) if node.name in readable],
         uses=use_of_nodes(Pod.objects.filter(cluster=cluster)),
+        left_out=[*read.unreadable],
     )
+    bound = _place_and_explain(state)
+    left_out.tell(cluster, state.left_out, seen_at=timezone.now())
+    return bound
+
+
+def _place_and_explain(state: _Run) -> int:
+    cluster, lease = state.cluster, state.lease
     bound = 0
     tried: set[str] = set()
     for waiting in waiting_pods(cluster):
@@ -90,8 +104,9 @@ def run(cluster: Cluster, lease: Lease) -> int:
             continue
         try:
             bound += _try_pod(state, waiting)
-        except MALFORMED:
+        except MALFORMED as error:
             log.exception("pod passed over", pod=str(waiting.pod))
+            state.left_out.append(_passed_over(PODS, waiting.pod, error))
             continue
         tried.update(claim.uid for claim in waiting.claims)
     for claim in pending_claims(cluster):
@@ -101,9 +116,16 @@ def run(cluster: Cluster, lease: Lease) -> int:
             return bound
         try:
             _explain(state, [claim], pod_name=claim.owner_pod)
-        except MALFORMED:
+        except MALFORMED as error:
             log.exception("claim passed over", claim=str(claim))
+            state.left_out.append(_passed_over(RESOURCE_CLAIMS, claim, error))
     return bound
+
+
+def _passed_over(kind: Kind, row: MirroredObject, error: Exception) -> LeftOut:
+    path = error.path if isinstance(error, DecodeError) else ""
+    said = error.message if isinstance(error, DecodeError) else str(error)
+    return LeftOut(kind.plural, row.namespace, row.name, path, said or type(error).__name__)
 
 
 def _try_pod(state: _Run, waiting: WaitingPod) -> bool:

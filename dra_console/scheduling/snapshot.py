@@ -27,8 +27,16 @@ from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject, ResourceClaim, Snapshot
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, NotFoundError
-from dra_console.kube.kinds import RESOURCE_CLAIMS
+from dra_console.kube.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    NODES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Kind,
+)
 from dra_console.mirror import models as mirror
+from dra_console.scheduling.left_out import LeftOut
 from dra_console.scheduling.models import WrittenAllocation
 
 ASK_AFTER = timedelta(seconds=10)
@@ -44,33 +52,24 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
-    """An object that no device can come from, and why."""
-
-    kind: str
-    name: str
-    path: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReadSnapshot:
     """A snapshot, and what had to be left out of it."""
 
     snapshot: Snapshot
-    unreadable: tuple[Unreadable, ...]
+    unreadable: tuple[LeftOut, ...]
 
 
 class _DecodedVersions(Generic[Decoded]):
     """Decoded objects of one kind, by UID and version, kept between two snapshots."""
 
-    def __init__(self, decode: Callable[[JsonObject], Decoded]) -> None:
+    def __init__(self, kind: Kind, decode: Callable[[JsonObject], Decoded]) -> None:
+        self._plural = kind.plural
         self._decode = decode
         self._kept: dict[tuple[int, str, str], Decoded | DecodeError] = {}
         self._lock = Lock()
 
     def read(
-        self, rows: Iterable[mirror.cluster.MirroredObject], *, unreadable: list[Unreadable]
+        self, rows: Iterable[mirror.cluster.MirroredObject], *, unreadable: list[LeftOut]
     ) -> tuple[Decoded, ...]:
         with self._lock:
             kept = self._kept
@@ -83,8 +82,9 @@ class _DecodedVersions(Generic[Decoded]):
                 decoded = self._try(row.raw)
             fresh[key] = decoded
             if isinstance(decoded, DecodeError):
-                kind = str(row.raw.get("kind", ""))
-                unreadable.append(Unreadable(kind, str(row), decoded.path, decoded.message))
+                unreadable.append(
+                    LeftOut(self._plural, row.namespace, row.name, decoded.path, decoded.message)
+                )
             else:
                 result.append(decoded)
         with self._lock:
@@ -98,16 +98,16 @@ class _DecodedVersions(Generic[Decoded]):
             return error
 
 
-_nodes = _DecodedVersions(decode_node)
-_slices = _DecodedVersions(decode_slice)
-_classes = _DecodedVersions(decode_class)
-_claims = _DecodedVersions(decode_claim)
-_rules = _DecodedVersions(decode_taint_rule)
+_nodes = _DecodedVersions(NODES, decode_node)
+_slices = _DecodedVersions(RESOURCE_SLICES, decode_slice)
+_classes = _DecodedVersions(DEVICE_CLASSES, decode_class)
+_claims = _DecodedVersions(RESOURCE_CLAIMS, decode_claim)
+_rules = _DecodedVersions(DEVICE_TAINT_RULES, decode_taint_rule)
 
 
 def read_snapshot(cluster: mirror.Cluster) -> ReadSnapshot:
     """Decode the mirrored state of a cluster, overlaid with writes not yet seen again."""
-    unreadable: list[Unreadable] = []
+    unreadable: list[LeftOut] = []
     of_cluster = {"cluster": cluster}
     # Before the claims: a note is forgotten once the mirror shows its allocation, so whoever
     # reads in this order misses neither.

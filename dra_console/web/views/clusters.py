@@ -1,5 +1,7 @@
 """The clusters that this console follows, and how well; one of them kind by kind."""
 
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -7,12 +9,17 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from dra_console.access.errors import RightsUnknownError
 from dra_console.access.inspection import may_inspect
+from dra_console.access.problems import visible_problems
 from dra_console.mirror.clusters import cluster_named, enabled_clusters
 from dra_console.mirror.models import Cluster
 from dra_console.sync.following import follow_states
 from dra_console.web.cluster_choice import settle_on
 from dra_console.web.presenters.clusters import cluster_line, cluster_page
+from dra_console.web.presenters.object_problems import problem_lines
+
+PROBLEMS_SHOWN = 100
 
 
 @require_safe
@@ -38,9 +45,26 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     if row.enabled:
         settle_on(request, row, is_one_of_several=len(enabled_clusters()) > 1)
     [followed] = follow_states([row], now=timezone.now())
-    context = {"shown": cluster_page(followed, may_inspect=may_inspect(request.user, row))}
+    context = {
+        "shown": cluster_page(followed, may_inspect=may_inspect(request.user, row)),
+        **_problems(request, row),
+    }
     is_part = "HX-Request" in request.headers
     return render(request, "web/_cluster_body.html" if is_part else "web/cluster.html", context)
+
+
+def _problems(request: HttpRequest, row: Cluster) -> dict[str, Any]:
+    """Name objects with problems; none where the API server cannot be asked for rights."""
+    try:
+        told = visible_problems(request.user, row)
+    except RightsUnknownError:
+        return {}
+    count = told.count()
+    return {
+        "problems": problem_lines(told[:PROBLEMS_SHOWN]),
+        "problem_count": count,
+        "more_problems": max(0, count - PROBLEMS_SHOWN),
+    }
 
 
 routes = [

@@ -18,7 +18,7 @@ from dra_console.kube.kinds import (
     RESOURCE_SLICES,
 )
 from dra_console.leases import lease
-from dra_console.mirror.models import Cluster, Pod
+from dra_console.mirror.models import Cluster, ObjectProblem, Pod
 from dra_console.scheduling.models import Attempt, WrittenAllocation
 from dra_console.scheduling.run import run
 from dra_console.scheduling.snapshot import read_snapshot, settle_written
@@ -385,3 +385,26 @@ def test_a_lost_write_is_forgotten_once_the_claim_has_another_version(world: Wor
     settle_written(world.cluster, world.client)
 
     assert not WrittenAllocation.objects.exists()
+
+
+def test_what_a_run_cannot_read_is_told_until_it_can(world: World) -> None:
+    world.create(a_claim("fine"))
+    world.mirror()
+    odd: Any = a_claim("odd")
+    odd["spec"]["devices"]["requests"][0]["exactly"]["count"] = "many"
+    apply(world.cluster, kind=RESOURCE_CLAIMS, objects=[odd], seen_at=datetime.now(UTC))
+
+    world.run()
+    [told] = ObjectProblem.objects.all()
+    mended: Any = a_claim("odd")
+    mended["metadata"]["resourceVersion"] = "2"
+    apply(world.cluster, kind=RESOURCE_CLAIMS, objects=[mended], seen_at=datetime.now(UTC))
+    world.run()
+
+    assert (told.plural, told.name, told.found_by) == ("resourceclaims", "odd", "allocator")
+    assert (told.path, told.message) == (
+        "spec.devices.requests[0].exactly.count",
+        "expected a whole number, got a text",
+    )
+    assert not ObjectProblem.objects.exists()
+    assert Attempt.objects.filter(claim_name="fine").exists()
