@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from dra_console.mirror.inventory import DeviceState
 from dra_console.mirror.tallies import PoolNumbers, Tally, tally
+from dra_console.sync.reading import text_in
 from dra_console.telemetry.messages import Source
 from dra_console.telemetry.readings import DeviceKey
 from dra_console.web.presenters.live_state import LiveState, Used, used_of
@@ -177,8 +178,8 @@ def models_in_words(boards: Iterable[Board]) -> tuple[str, ...]:
 
 def part_label(state: DeviceState) -> str:
     """Name a partition by its profile, if it publishes one, else by its own name."""
-    profile = state.device.attributes.get("profile", {})
-    return str(profile.get("string") or state.device.name.removeprefix(f"{state.device.parent}-"))
+    profile = text_in(state.device.attributes, "profile", "string")
+    return profile or state.device.name.removeprefix(f"{state.device.parent}-")
 
 
 def boards_of(states: Iterable[DeviceState]) -> tuple[Board, ...]:

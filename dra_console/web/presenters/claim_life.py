@@ -10,6 +10,7 @@ from django.urls import reverse
 from dra_console.mirror.models import ObjectChange, Pod, ResourceClaim
 from dra_console.scheduling.models import Attempt
 from dra_console.telemetry.readings import PreparedDevice
+from dra_console.web.presenters.claim_table import pods_reserved_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ def stages_of(
 def consumers_of(claim: ResourceClaim, *, pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     """List the pods that name the claim, and those that have it reserved."""
     by_name = {pod.name: pod for pod in pods}
-    reserved = [str(entry.get("name", "")) for entry in claim.reserved_for]
-    names = sorted({*by_name, *reserved})
+    names = sorted({*by_name, *pods_reserved_for(claim)})
     return tuple(_consumer(claim.namespace, name, by_name.get(name)) for name in names)
 
 

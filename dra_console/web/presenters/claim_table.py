@@ -11,6 +11,7 @@ from typing import Final
 from django.urls import reverse
 
 from dra_console.mirror.models import ClaimState, DeviceAssignment, ResourceClaim
+from dra_console.sync.reading import name_in, text_in
 from dra_console.web.presenters.device_table import Column, csv_cell
 
 CSV_COLUMNS: Final = (
@@ -25,6 +26,8 @@ CSV_COLUMNS: Final = (
     "created_at",
     "reason",
 )
+
+CONSUMERS_SHOWN: Final = 4
 
 TONES: Final[Mapping[str, str]] = {
     ClaimState.PENDING: "warn",
@@ -103,6 +106,16 @@ class ClaimRow:
     reason: str
     """Why it is not allocated, as the newest attempt says; empty if it is or none was made."""
 
+    @property
+    def first_consumers(self) -> tuple[str, ...]:
+        """Name as many as a table has room for; up to 256 pods may share a claim."""
+        return self.consumers[:CONSUMERS_SHOWN]
+
+    @property
+    def more_consumers(self) -> int:
+        """Count the others."""
+        return len(self.consumers[CONSUMERS_SHOWN:])
+
 
 def sign_of(claim: ResourceClaim) -> StateSign:
     """Say a claim's state in one word, tone and icon."""
@@ -132,7 +145,7 @@ def claim_rows(
             sign=sign_of(claim),
             devices=tuple(held.get(claim.uid, ())),
             node_name=claim.node_name,
-            consumers=tuple(str(entry.get("name", "")) for entry in claim.reserved_for),
+            consumers=pods_reserved_for(claim),
             class_names=tuple(claim.class_names),
             template_name=claim.template_name,
             created_at=claim.created_at,
@@ -140,6 +153,16 @@ def claim_rows(
         )
         for claim in claims
     )
+
+
+def pods_reserved_for(claim: ResourceClaim) -> tuple[str, ...]:
+    """Name the pods that a claim is reserved for, each once."""
+    names = [
+        name_in(entry, "name")
+        for entry in claim.reserved_for
+        if text_in(entry, "resource") == "pods"
+    ]
+    return tuple(name for name in dict.fromkeys(names) if name)
 
 
 def columns(sort: str) -> dict[str, Column]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from dra_console.allocator.model import Json
+from dra_console.allocator.model import Json, JsonObject
 from dra_console.mirror.inventory import DeviceState, Taint
 from dra_console.mirror.models import DeviceAssignment
 from dra_console.telemetry.readings import STALE_AFTER_SECONDS, Reading
@@ -213,15 +213,15 @@ def _shown_taint(taint: Taint, *, now: datetime) -> ShownTaint:
     )
 
 
-def _facts(published: dict[str, dict[str, Json]]) -> tuple[Fact, ...]:
+def _facts(published: JsonObject) -> tuple[Fact, ...]:
     return tuple(
         Fact(name=name, value=_value_in_words(value)) for name, value in sorted(published.items())
     )
 
 
-def _value_in_words(value: dict[str, Json]) -> str:
+def _value_in_words(value: Json) -> str:
     """Say `{"string": "x"}`, `{"bool": true}` or `{"value": "80Gi"}` without its wrapping."""
-    inner = next(iter(value.values()), "")
+    inner = next(iter(value.values()), "") if isinstance(value, dict) else value
     if isinstance(inner, bool):
         return "yes" if inner else "no"
     if isinstance(inner, list):
