@@ -9,16 +9,23 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cluster.conftest import StartCluster
-from tests.cluster.rig import ApiError, Cluster, StartError, running_cluster
+from tests.cluster.rig import Api, ApiError, Cluster, StartError, User, running_cluster
 from tests.cluster.rig.guard import MARK
 from tests.cluster.tools.recipes import KUBERNETES_VERSION
 
 CLAIMS = "/apis/resource.k8s.io/{version}/namespaces/default/resourceclaims"
 GONE_SECONDS = 30
+BOB = User(name="bob", token="bobs-token", groups=("team-b",))
+
+
+@pytest.fixture(scope="module")
+def cluster_options() -> dict[str, Any]:
+    return {"users": (BOB,)}
 
 
 def processes_of(folder: Path) -> list[int]:
@@ -57,6 +64,32 @@ def test_a_service_account_may_do_what_its_rules_say_and_no_more(cluster: Cluste
     with pytest.raises(ApiError, match="reader") as refused:
         account.api.get("/api/v1/nodes")
     assert refused.value.status == http.client.FORBIDDEN
+
+
+def test_a_person_with_a_token_is_known_from_the_start(cluster: Cluster) -> None:
+    bob = Api(cluster.url, authority=cluster.authority, token=BOB.token)
+    told = bob.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})["status"]["userInfo"]
+    assert (told["username"], told["groups"][0]) == ("bob", "team-b")
+
+
+def test_feature_gates_and_admission_are_as_asked(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(
+        feature_gates={"DRAPartitionableDevices": False}, admission_on=("AlwaysPullImages",)
+    )
+    counters = [{"name": "memory", "counters": {"bytes": {"value": "80Gi"}}}]
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example", "nodeName": "n", "pool": pool, "sharedCounters": counters}
+    container = {"name": "main", "image": "none", "imagePullPolicy": "Never"}
+    slices = "/apis/resource.k8s.io/v1/resourceslices"
+
+    stored = cluster.api.create(slices, {"metadata": {"name": "slice"}, "spec": spec})
+    pod = cluster.api.create(
+        "/api/v1/namespaces/default/pods",
+        {"metadata": {"name": "pod"}, "spec": {"containers": [container]}},
+    )
+
+    assert "sharedCounters" not in stored["spec"], "a field whose gate is off is dropped"
+    assert pod["spec"]["containers"][0]["imagePullPolicy"] == "Always"
 
 
 def test_a_person_is_known_by_certificate_with_groups(cluster: Cluster) -> None:
