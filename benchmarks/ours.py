@@ -83,6 +83,14 @@ def cold_seconds(scenario: Scenario, *, seconds: float) -> float:
     return _from_nothing(scenario, forget_expressions, seconds=seconds)
 
 
+def kept_seconds(scenario: Scenario, *, seconds: float) -> float:
+    """Time the same in a process that has seen the selectors on another snapshot of the world.
+
+    They are compiled, and with them are kept their answers for equal devices.
+    """
+    return _from_nothing(scenario, lambda: None, seconds=seconds)
+
+
 def first_seconds(scenario: Scenario, *, seconds: float) -> float:
     """Time the same as the first question of a process, but for its imports."""
 

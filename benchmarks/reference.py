@@ -14,12 +14,16 @@ and consumable capacity.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from benchmarks.answers import NOWHERE, Placement, device_text
 from benchmarks.reference_search import Counters, Found, InUse, NodeSearch, Pick, Wanted
 from dra_console.allocator.cel.selectors import Program, SelectorEngine
 from dra_console.allocator.inventory import DeviceId, PoolId, ResourceSlice
 from dra_console.allocator.model import DeviceWish, ResourceClaim, Snapshot
+
+LEAST_NODES: Final = 100
+LEAST_PERCENTAGE: Final = 5
 
 
 @dataclass(slots=True)
@@ -39,8 +43,8 @@ class Reference:
             for request in claim.spec.requests:
                 self._wanted(request.exactly)
 
-    def place(self, claim: ResourceClaim, *, deadline: float) -> Placement:
-        """Find the first node that fits and hold the devices there.
+    def place(self, claim: ResourceClaim, *, deadline: float, fitting: int = 1) -> Placement:
+        """Look for so many nodes that fit, and hold the devices of the first one.
 
         `deadline` is on the clock of `time.perf_counter`.
 
@@ -53,6 +57,7 @@ class Reference:
         for each in self.snapshot.slices:
             on_node.setdefault(each.reach.node_name or "", []).append(each)
         counters_left: dict[PoolId, Counters] = {}
+        found: list[tuple[str, Sequence[Pick]]] = []
         for node in self.snapshot.nodes:
             search = NodeSearch(
                 wanted=wanted,
@@ -63,8 +68,10 @@ class Reference:
                 deadline=deadline,
             )
             if search.solve(request=0, number=0, start=0):
-                return self._hold(node.name, search.picks)
-        return NOWHERE
+                found.append((node.name, search.picks))
+                if len(found) == fitting:
+                    break
+        return self._hold(*found[0]) if found else NOWHERE
 
     def _wanted(self, wish: DeviceWish | None) -> Wanted:
         if wish is None:
@@ -88,6 +95,18 @@ class Reference:
             consumed = pick.consumed if shared and pick.consumed else {}
             texts.append(device_text(device_id.pool, device_id.device, consumed))
         return Placement(node, tuple(texts))
+
+
+def nodes_to_find(nodes: int) -> int:
+    """Tell after how many fitting nodes kube-scheduler's Filter stops.
+
+    `numFeasibleNodesToFind` in pkg/scheduler/schedule_one.go of k8s.io/kubernetes v1.37.2, with
+    percentageOfNodesToScore left at its default.
+    """
+    if nodes < LEAST_NODES:
+        return nodes
+    percentage = max(50 - nodes // 125, LEAST_PERCENTAGE)
+    return max(nodes * percentage // 100, LEAST_NODES)
 
 
 def in_use(claims: Iterable[ResourceClaim]) -> InUse:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.targets import Column, Faster, Seconds, Target
+from benchmarks.targets import Beside, Column, Faster, Seconds, Target
 from dra_console.allocator.model import Json, JsonObject
 
 NO_FIGURE: Final = "-"
@@ -36,7 +36,9 @@ class Row:
             {
                 "target": str(target),
                 "met": target.is_met(self.seconds),
-                "ratio": target.ratio(self.seconds) if isinstance(target, Faster) else None,
+                "ratio": target.ratio(self.seconds)
+                if isinstance(target, Faster | Beside)
+                else None,
             }
             for target in self.targets
         ]
@@ -48,6 +50,10 @@ class Row:
             "targets": targets,
             "remarks": [*self.remarks],
         }
+
+
+def _ratio(target: Target, seconds: Seconds) -> float | None:
+    return target.ratio(seconds) if isinstance(target, Faster | Beside) else None
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -93,7 +99,7 @@ def _cells(row: Row, columns: Iterable[Column]) -> list[str]:
         *(_figure(row, column) for column in columns),
         "; ".join(map(str, row.targets)),
         "; ".join(_measured(target, row.seconds) for target in row.targets),
-        "; ".join(_verdict(target.is_met(row.seconds)) for target in row.targets),
+        "; ".join(_verdict(target, row.seconds) for target in row.targets),
     ]
 
 
@@ -106,7 +112,7 @@ def _figure(row: Row, column: Column) -> str:
 
 def _measured(target: Target, seconds: Seconds) -> str:
     match target:
-        case Faster():
+        case Faster() | Beside():
             ratio = target.ratio(seconds)
             return NO_FIGURE if ratio is None else f"{_three_digits(ratio)}x"
         case _ if hasattr(target, "measured"):
@@ -119,8 +125,10 @@ def _three_digits(number: float) -> str:
     return f"{number:.3g}" if number < 1000 else f"{round(number):,}"  # noqa: PLR2004 - three digits
 
 
-def _verdict(is_met: bool | None) -> str:  # noqa: FBT001 - printed, not a choice
-    return {True: "yes", False: "NO", None: "not known"}[is_met]
+def _verdict(target: Target, seconds: Seconds) -> str:
+    if isinstance(target, Beside):
+        return NO_FIGURE
+    return {True: "yes", False: "NO", None: "not known"}[target.is_met(seconds)]
 
 
 def renew(document: Path, rows: Sequence[Row], facts: JsonObject) -> None:

@@ -19,11 +19,17 @@ class Column(StrEnum):
     COLD = "cold"
     """Ours on a decoded snapshot that nobody has asked about, no expression compiled."""
 
+    KEPT = "kept"
+    """The same with the selectors compiled before, as a process keeps them between snapshots."""
+
     WARM = "warm"
     """Ours on an index, or a fleet, that has answered before."""
 
     REFERENCE = "reference"
-    """The plain method in Python, selectors compiled."""
+    """The plain method in Python, selectors compiled, up to the first node that fits."""
+
+    FILTER = "reference, filter"
+    """The plain method up to as many nodes that fit as kube-scheduler's Filter looks for."""
 
     GO_FIRST = "go first"
     """Upstream's NewAllocator and Allocate as the first question of a process."""
@@ -63,6 +69,25 @@ class Faster:
         """Tell whether the ratio is reached, `None` if that is not known."""
         ratio = self.ratio(seconds)
         return None if ratio is None else ratio >= self.times
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A ratio to another column that is shown; nothing is wanted of it."""
+
+    than: Column
+    of: Column
+
+    def __str__(self) -> str:
+        return f"({self.of} beside {self.than})"
+
+    def ratio(self, seconds: Seconds) -> float | None:
+        """Say how many times as fast it is, `None` if either was not measured."""
+        return Faster(1, self.than, self.of).ratio(seconds)
+
+    def is_met(self, _seconds: Seconds) -> bool | None:
+        """Tell nothing, since nothing is wanted."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +137,17 @@ class AtLeast:
         return self.measured >= self.limit
 
 
-Target: TypeAlias = Faster | Within | AtMost | AtLeast
+Target: TypeAlias = Faster | Beside | Within | AtMost | AtLeast
 
 
 def faster(times: float, *, than: Column = Column.REFERENCE, of: Column = Column.WARM) -> Faster:
     """Want a ratio, by default of the warm answer to the plain method."""
     return Faster(times, than, of)
+
+
+def beside(than: Column = Column.REFERENCE, of: Column = Column.WARM) -> Beside:
+    """Show a ratio, by default of the warm answer to the plain method, with no wish attached."""
+    return Beside(than, of)
 
 
 def within(milliseconds: float, of: Column = Column.WARM) -> Within:

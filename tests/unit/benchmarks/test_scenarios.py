@@ -5,6 +5,7 @@ import pytest
 from benchmarks.answers import NOWHERE, DifferentAnswersError, Placement, compare
 from benchmarks.measuring import ask_reference, measure
 from benchmarks.ours import answers
+from benchmarks.reference import nodes_to_find
 from benchmarks.scenarios import Scale, Scenario, scenarios
 from benchmarks.targets import Column
 
@@ -21,9 +22,18 @@ def test_every_scenario_is_answered_and_timed(scenario: Scenario) -> None:
     row = measure(scenario, upstream=None, seconds=0)
 
     also = {Column.FIRST} if scenario.is_beside_upstream else set()
-    assert row.seconds.keys() == {Column.COLD, Column.WARM, Column.REFERENCE} | also
+    also |= {Column.FILTER} if scenario.pods > 1 else set()
+    assert row.seconds.keys() == {Column.COLD, Column.KEPT, Column.WARM, Column.REFERENCE} | also
     assert all(seconds > 0 for seconds in row.seconds.values())
     assert not row.unfinished
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fitting"),
+    [(10, 10), (99, 99), (100, 100), (200, 100), (500, 230), (1_000, 420), (5_000, 500)],
+)
+def test_filter_looks_for_as_many_nodes_as_kube_scheduler(nodes: int, fitting: int) -> None:
+    assert nodes_to_find(nodes) == fitting
 
 
 def test_a_search_that_takes_too_long_is_stopped_and_says_so() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.machine import machine
 from benchmarks.table import Row, duration, missed, table
-from benchmarks.targets import AtLeast, AtMost, Column, faster, within
+from benchmarks.targets import AtLeast, AtMost, Column, beside, faster, within
 
 TIMES = {Column.COLD: 0.004, Column.WARM: 0.00002, Column.REFERENCE: 0.01}
 
@@ -27,6 +27,20 @@ def test_a_target_beside_a_column_that_is_missing_is_neither_met_nor_missed() ->
 
     assert target.is_met(TIMES) is None
     assert missed([a_row(targets=(target,))]) == []
+
+
+def test_a_ratio_of_which_nothing_is_wanted_is_shown_without_a_verdict() -> None:
+    row = a_row(targets=(beside(),))
+
+    header, _line, cells = table([row]).splitlines()
+
+    shown = dict(zip(split(header), split(cells), strict=True))
+    assert (shown["target"], shown["measured"], shown["met"]) == (
+        "(warm beside reference)",
+        "500x",
+        "-",
+    )
+    assert missed([row]) == []
 
 
 def test_bounds_on_times_and_on_other_figures() -> None:
