@@ -7,7 +7,8 @@ that somebody else has had since. Whoever writes under a lease therefore also st
 
 Fences grow with each holder. They are counted in Redis, from Redis' clock in milliseconds
 upwards, so that they also grow when Redis restarts empty; the clocks of the workers play
-no part.
+no part. Whoever knows a fence that was written already says so (`above`): then they also
+grow when Redis comes back empty on a machine whose clock is behind.
 """
 
 import secrets
@@ -37,6 +38,7 @@ end
 local now = redis.call('time')
 local fence = math.max(
   tonumber(redis.call('get', KEYS[2]) or '0') + 1,
+  tonumber(ARGV[3]) + 1,
   tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 )
 redis.call('set', KEYS[2], string.format('%.0f', fence))
@@ -105,15 +107,16 @@ class Lease:
 
 
 @contextmanager
-def lease(name: str, *, seconds: int) -> Iterator[Lease | None]:
+def lease(name: str, *, seconds: int, above: int = 0) -> Iterator[Lease | None]:
     """Hold the lease `name` for the block, or get `None` if somebody else holds it.
 
+    Its fence is greater than every one before it that Redis remembers, and than `above`.
     It is renewed in the background while the block runs, however long that is, and is free
     `seconds` after its holder died. Long blocks ask `is_lost` before each effect.
     """
     token = secrets.token_hex(16)
     asked_at = time.monotonic()
-    fence = _script(_TAKE)(keys=[_key(name), _fence_key(name)], args=[token, seconds * 1000])
+    fence = _script(_TAKE)(keys=[_key(name), _fence_key(name)], args=[token, seconds * 1000, above])
     if fence is None:
         yield None
         return

@@ -8,13 +8,18 @@ the commit.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from dra_console.kube.kinds import Kind
 from dra_console.mirror.models import Cluster, Cursor
-from dra_console.sync.errors import NotOurTurnError
+from dra_console.sync.errors import CursorMovedError, NotOurTurnError
 from dra_console.sync.mirrored import MIRRORED
+
+IDLE_SECONDS: Final = 60
+"""A process that the operating system stops in mid-transaction keeps its cursor locked. After
+so long PostgreSQL ends its session, and who follows the kind since can write."""
 
 
 def make_cursors(cluster: Cluster) -> None:
@@ -32,15 +37,27 @@ def make_cursors(cluster: Cluster) -> None:
 
 
 @contextmanager
-def writing(cluster: Cluster, *, kind: Kind, fence: int, kube_system_uid: str) -> Iterator[Cursor]:
+def writing(
+    cluster: Cluster,
+    *,
+    kind: Kind,
+    fence: int,
+    kube_system_uid: str,
+    expects: str | None = None,
+) -> Iterator[Cursor]:
     """Hold the cursor in a transaction for the block, and save it with what the block wrote.
+
+    `expects` is the version that the cursor must be at; what follows that version is about to
+    be written.
 
     Raises:
         NotOurTurnError: a newer lease has written, or the cluster was disabled, removed or
             found to be another one than `kube_system_uid`.
+        CursorMovedError: the cursor is elsewhere than `expects`.
 
     """
     with transaction.atomic():
+        _limit_idleness()
         cursor = (
             Cursor.objects.select_for_update().filter(cluster=cluster, plural=kind.plural).first()
         )
@@ -55,6 +72,17 @@ def writing(cluster: Cluster, *, kind: Kind, fence: int, kube_system_uid: str) -
                 f"cluster {cluster.name} is another one now: kube-system has UID "
                 f"{current.kube_system_uid}, was {kube_system_uid}"
             )
+        if expects not in {None, cursor.resource_version}:
+            raise CursorMovedError(f"the cursor is at {cursor.resource_version}, not {expects}")
         cursor.fence = fence
         yield cursor
         cursor.save()
+
+
+def _limit_idleness() -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('idle_in_transaction_session_timeout', %s, true)",
+                [f"{IDLE_SECONDS}s"],
+            )

@@ -11,3 +11,7 @@ class NoIdentityError(SyncError):
 
 class NotOurTurnError(SyncError):
     """This window may write no more: somebody else follows the kind, or nobody should."""
+
+
+class CursorMovedError(NotOurTurnError):
+    """The holder before us still wrote, before we did for the first time; begin where it ended."""

@@ -15,16 +15,17 @@ from enum import Enum, auto
 from typing import Final
 
 import structlog
-from django.utils import timezone
+from django.db import InterfaceError, OperationalError, connection
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client, Listed
 from dra_console.kube.errors import ApiError, ExpiredError, ForbiddenError, NotFoundError
 from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_watch
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cursor
 from dra_console.sync.cursors import make_cursors
-from dra_console.sync.errors import NotOurTurnError
+from dra_console.sync.errors import CursorMovedError, NotOurTurnError
 from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reading import text_in
 from dra_console.sync.reconcile import apply, sweep
@@ -73,6 +74,12 @@ def follow(window: Window) -> Ended:
         with suppress(NotOurTurnError):
             _note_failure(window, error)
         return Ended.FAILED
+    except (OperationalError, InterfaceError) as error:
+        # The database is away, or threw us out: a deadlock, a lock held too long, a restart.
+        # What it had not committed will be read again.
+        log.warning("window failed", **_facts(window), reason=f"database: {error}")
+        connection.close()
+        return Ended.FAILED
     return Ended.OVER
 
 
@@ -106,7 +113,7 @@ def list_all(window: Window, *, client: Client) -> None:
         raise AssertionError("a list has at least one page")
     with window.writing() as cursor:
         _apply_page(window, page)
-        now = timezone.now()
+        now = database_now()
         sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now)
         cursor.relists += cursor.listed_at is not None
         cursor.listed_at = now
@@ -123,6 +130,8 @@ def _list_or_watch(window: Window, *, client: Client) -> None:
             _watch(window, client=client, resource_version=cursor.resource_version)
         else:
             list_all(window, client=client)
+    except CursorMovedError as error:
+        log.info("cursor moved", **_facts(window), reason=str(error))
     except ExpiredError as error:
         log.info("version expired", **_facts(window), reason=str(error))
         with window.writing() as expired:
@@ -139,12 +148,13 @@ def _watch(window: Window, *, client: Client, resource_version: str) -> None:
     ) as stream:
         if not window.confirm_cluster(client):
             return
-        with window.writing() as cursor:
+        with window.writing(expects=resource_version) as cursor:
             _note_contact(cursor, resource_version=resource_version)
         while not stream.at_end and window.seconds_left > 0:
             window.check()
             if events := _gather(stream):
-                _flush(window, events)
+                _flush(window, events, after=resource_version)
+                resource_version = events[-1].resource_version
     if window.seconds_left > 0 and time.monotonic() - began_at < SHORTEST_WATCH_SECONDS:
         raise ApiError("the API server ended the watch as soon as it had begun")
 
@@ -164,8 +174,8 @@ def _gather(stream: Watch) -> list[WatchEvent]:
     return events
 
 
-def _flush(window: Window, events: list[WatchEvent]) -> None:
-    """Write a batch and its cursor in one transaction."""
+def _flush(window: Window, events: list[WatchEvent], *, after: str) -> None:
+    """Write a batch that follows version `after`, and its cursor, in one transaction."""
     present: dict[ObjectKey, JsonObject] = {}
     gone: set[ObjectKey] = set()
     for event in events:
@@ -176,9 +186,9 @@ def _flush(window: Window, events: list[WatchEvent]) -> None:
         elif event.type is not WatchEventType.BOOKMARK:
             present[key] = event.object
             gone.discard(key)
-    now = timezone.now()
-    with window.writing() as cursor:
+    with window.writing(expects=after) as cursor:
         if present or gone:
+            now = database_now()
             apply(
                 window.cluster, kind=window.kind, objects=present.values(), gone=gone, seen_at=now
             )
@@ -187,12 +197,12 @@ def _flush(window: Window, events: list[WatchEvent]) -> None:
 
 
 def _apply_page(window: Window, page: Listed) -> None:
-    apply(window.cluster, kind=window.kind, objects=page.items, seen_at=timezone.now())
+    apply(window.cluster, kind=window.kind, objects=page.items, seen_at=database_now())
 
 
 def _note_contact(cursor: Cursor, *, resource_version: str) -> None:
     cursor.resource_version = resource_version
-    cursor.last_contact_at = timezone.now()
+    cursor.last_contact_at = database_now()
     cursor.served = True
     cursor.error = ""
     cursor.error_status = 0
@@ -204,7 +214,7 @@ def _note_failure(window: Window, error: ApiError) -> None:
         cursor.error = str(error)[:ERROR_LENGTH]
         cursor.error_status = error.status
         if error.status:
-            cursor.last_contact_at = timezone.now()
+            cursor.last_contact_at = database_now()
         if isinstance(error, ForbiddenError | NotFoundError):
             cursor.served = False
             cursor.resource_version = ""

@@ -18,6 +18,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from django.utils import timezone
 
 from dra_console.leases import is_held, lease
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster, Cursor
 from dra_console.sync.follow import Ended, follow
 from dra_console.sync.mirrored import MIRRORED
@@ -56,7 +57,7 @@ def ensure_windows() -> None:
     """Queue a window for each kind of each enabled cluster that nobody follows."""
     resting = set(
         Cursor.objects.filter(
-            served=False, last_contact_at__gt=timezone.now() - UNSERVED_PAUSE
+            served=False, last_contact_at__gt=database_now() - UNSERVED_PAUSE
         ).values_list("cluster_id", "plural")
     )
     for cluster_id in Cluster.objects.filter(enabled=True).values_list("pk", flat=True):
@@ -74,7 +75,12 @@ def follow_kind(cluster_id: int, plural: str) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
     if cluster is None or _stopping.is_set():
         return
-    with lease(lease_name(cluster_id, plural), seconds=LEASE_SECONDS) as held:
+    cursor = Cursor.objects.filter(cluster=cluster, plural=plural).first()
+    with lease(
+        lease_name(cluster_id, plural),
+        seconds=LEASE_SECONDS,
+        above=cursor.fence if cursor else 0,
+    ) as held:
         if held is None:
             return
         ended = follow(
@@ -108,7 +114,7 @@ def probe_cluster(cluster_id: int) -> None:
 @shared_task
 def forget_history() -> None:
     """Delete old history; done twice at once it does no harm."""
-    forget_old_changes(now=timezone.now())
+    forget_old_changes(now=database_now())
 
 
 def lease_name(cluster_id: int, plural: str) -> str:

@@ -70,11 +70,12 @@ class Window:
         self.kube_system_uid = confirm_identity(self.cluster, client=client)
         return before in {"", self.kube_system_uid}
 
-    def writing(self) -> AbstractContextManager[Cursor]:
+    def writing(self, *, expects: str | None = None) -> AbstractContextManager[Cursor]:
         """Hold the cursor in a transaction for a block that writes; see `cursors.writing`."""
         return writing(
             self.cluster,
             kind=self.kind,
             fence=self.held.fence,
             kube_system_uid=self.kube_system_uid,
+            expects=expects,
         )

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from dra_console.kube import client as kube_client
+from dra_console.kube import lists as kube_lists
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import NAMESPACES, RESOURCE_CLAIMS
 from dra_console.mirror.models import (
@@ -93,7 +93,7 @@ def test_a_long_list_is_mirrored_page_by_page(
     api: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(api, *(f"claim-{number}" for number in range(10)))
-    monkeypatch.setattr(kube_client, "PAGE_SIZE", 3)
+    monkeypatch.setattr(kube_lists, "PAGE_SIZE", 3)
 
     follow_for(cluster, seconds=1)
 
