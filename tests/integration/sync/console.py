@@ -1,13 +1,16 @@
 """The console's own processes on a database of their own: workers, beats, commands."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND_SECONDS = 120
+APP = "dra_console.celery"
 
 
 @dataclass(slots=True)
@@ -16,6 +19,9 @@ class Console:
 
     directory: Path
     redis_url: str
+    database_url: str = ""
+    """Empty: a SQLite file of its own."""
+
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -30,13 +36,27 @@ class Console:
             check=False,
         )
 
-    def start_worker(self, name: str) -> subprocess.Popen[bytes]:
+    def start_worker(
+        self, name: str, *, app: str = APP, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         options = ("--pool", "threads", "-c", "16", "--without-gossip", "--without-mingle")
-        return self._start(name, "worker", "-Q", "sync", "-n", name, *options)
+        words = ("worker", "-Q", "sync", "-n", name, *options)
+        return self._start(name, *words, app=app, environment=environment)
 
-    def start_beat(self, name: str) -> subprocess.Popen[bytes]:
+    def start_beat(
+        self, name: str, *, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         schedule = self.directory / f"{name}-schedule"
-        return self._start(name, "beat", "--schedule", str(schedule), "--pidfile=")
+        words = ("beat", "--schedule", str(schedule), "--pidfile=")
+        return self._start(name, *words, app=APP, environment=environment)
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        """Read from the SQLite file."""
+        connection = sqlite3.connect(self.directory / "console.sqlite3", timeout=20)
+        try:
+            return connection.execute(query).fetchall()
+        finally:
+            connection.close()
 
     def logs(self) -> str:
         return "\n".join(log.read_text() for log in sorted(self.directory.glob("*.log")))
@@ -46,12 +66,14 @@ class Console:
             process.kill()
             process.wait()
 
-    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, name: str, *arguments: str, app: str, environment: Mapping[str, str] | None
+    ) -> subprocess.Popen[bytes]:
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "dra_console.celery", *arguments],
+                [sys.executable, "-m", "celery", "-A", app, *arguments],
                 cwd=ROOT,
-                env=self._environment(),
+                env={**self._environment(), **(environment or {})},
                 stdout=log,
                 stderr=log,
             )
@@ -59,8 +81,9 @@ class Console:
         return process
 
     def _environment(self) -> dict[str, str]:
+        sqlite = f"sqlite://{self.directory / 'console.sqlite3'}"
         return os.environ | {
             "DJANGO_SETTINGS_MODULE": "dra_console.settings",
-            "DRA_CONSOLE_DATABASE_URL": f"sqlite://{self.directory / 'console.sqlite3'}",
+            "DRA_CONSOLE_DATABASE_URL": self.database_url or sqlite,
             "DRA_CONSOLE_REDIS_URL": self.redis_url,
         }
