@@ -1,8 +1,10 @@
 """containerd with runc, CDI and an image made here."""
 
+import ipaddress
 import json
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,10 @@ from tests.cluster.rig.process import Server, StartError
 from tests.cluster.tools.recipes import locate
 
 CNI_PLUGINS: Final = ("/usr/lib/cni", "/opt/cni/bin")
+SHARED_ADDRESSES: Final = ipaddress.IPv4Network("100.64.0.0/10")
+"""Not of any private network that the machine may be in (RFC 6598)."""
+
+SUBNET_BITS: Final = 26
 NAMESPACE: Final = "k8s.io"
 """containerd's own name for what belongs to kubelet."""
 
@@ -108,7 +114,7 @@ class Containerd(Server):
                     "ipam": {
                         "type": "host-local",
                         "dataDir": str(self.folder / "addresses"),
-                        "ranges": [[{"subnet": "10.213.0.0/24"}]],
+                        "ranges": [[{"subnet": str(_subnet(self.folder))}]],
                     },
                 }
             ],
@@ -127,6 +133,14 @@ class Containerd(Server):
 
     def _ctr(self, *words: str) -> None:
         self.mounts.run(locate("ctr"), "-a", self.socket, "-n", NAMESPACE, *words)
+
+
+def _subnet(folder: Path) -> ipaddress.IPv4Network:
+    """Choose the addresses of pods, other ones in each rig: their routes are the machine's."""
+    blocks = 1 << (SUBNET_BITS - SHARED_ADDRESSES.prefixlen)
+    number = zlib.crc32(str(folder).encode()) % blocks
+    first = SHARED_ADDRESSES.network_address + (number << (32 - SUBNET_BITS))
+    return ipaddress.IPv4Network((first, SUBNET_BITS))
 
 
 def _program(name: str) -> str:

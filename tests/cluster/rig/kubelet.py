@@ -84,6 +84,8 @@ class Kubelet(Server):
             "podLogsDir": str(self._folder / "pod-logs"),
             "volumePluginDir": str(self._folder / "volume-plugins"),
             "resolvConf": "",
+            # The node has 62 addresses.
+            "maxPods": 50,
             "featureGates": dict(self._apiserver.options.feature_gates),
             # The machine may have control groups of either version, and swap, and full disks.
             "cgroupDriver": "cgroupfs",
