@@ -46,6 +46,10 @@ system-packages: # On Debian as root: the servers and the browser that tests use
 demo: $(VENV)/.base ## Run the whole product here, with simulated GPUs, until Ctrl-C
 	@$(BIN)/python -m dra_console.demo $(DEMO)
 
+.PHONY: run
+run: $(VENV)/.base ## Run the console on a cluster: KUBECONFIG=path [CONTEXT=name]; RUN=--help says more
+	@$(BIN)/python -m dra_console.running --kubeconfig "$(KUBECONFIG)" --context "$(CONTEXT)" $(RUN)
+
 # Each run of the tests tries scenarios that nobody has seen; the printed seed repeats them.
 ifndef DRA_ORACLE_SEED
 DRA_ORACLE_SEED := $(shell date +%s)
@@ -130,5 +134,5 @@ lock: $(BIN)/uv ## Resolve the dependencies again and write the hash-pinned lock
 	done
 
 .PHONY: clean
-clean: ## Remove the demo's state and all caches
-	rm -rf .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+clean: ## Remove the state of demo and runs, and all caches
+	rm -rf .demo .run .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,12 +1,19 @@
-"""What the demo runs: production's processes with the demo's addresses."""
+"""What the demo runs beside the console: a cluster, node agents, and pods that come and go."""
 
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dra_console.demo.children import Program
 from dra_console.demo.layout import Layout, Ports
+from dra_console.running.children import Program
+from dra_console.running.programs import (
+    BEAT_STOPS,
+    CLUSTER_STOPS,
+    UNBUFFERED,
+    WORK_STOPS,
+    console_programs,
+    redis_program,
+)
 
 DRIVER = "gpu.nvidia.com"
 
@@ -31,74 +38,22 @@ class Plan:
     workload: tuple[Program, ...]
 
 
-def console_environment(layout: Layout, ports: Ports) -> dict[str, str]:
-    """Settings of web, worker, beat and the management commands."""
-    return {
-        "DJANGO_SETTINGS_MODULE": "dra_console.settings",
-        "DRA_CONSOLE_SECRET_KEY_FILE": str(layout.secret_key),
-        "DRA_CONSOLE_DATABASE_URL": f"sqlite://{layout.database}",
-        "DRA_CONSOLE_REDIS_URL": f"redis://127.0.0.1:{ports.redis}/0",
-        "DRA_CONSOLE_ALLOWED_HOSTS": "127.0.0.1 localhost",
-        "DRA_CONSOLE_ALLOWED_ORIGINS": (
-            f"http://127.0.0.1:{ports.web} http://localhost:{ports.web}"
-        ),
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
 def plan(layout: Layout, ports: Ports, *, with_workload: bool) -> Plan:
     """Lay out every program with its arguments."""
-    python = sys.executable
-    environment = console_environment(layout, ports)
-    unbuffered = {"PYTHONUNBUFFERED": "1"}
-    celery = (python, "-m", "celery", "-A", "dra_console.celery")
-    web = (
-        *(python, "-m", "uvicorn", "dra_console.asgi:application", "--host", "127.0.0.1"),
-        *(
-            "--port",
-            str(ports.web),
-            "--no-access-log",
-            "--timeout-graceful-shutdown",
-            "3",
-            "--ws-max-size",
-            "1048576",
-        ),
-    )
-    worker = (
-        *celery,
-        *("worker", "-Q", "sync,schedule,default"),
-        *("--without-gossip", "--without-mingle", "-l", "INFO"),
-    )
-    beat = (*celery, "beat", "--schedule", str(layout.home / "beat-schedule"), "--pidfile=")
-    workload = (python, "-m", "dra_console.demo.workload", "--kubeconfig", str(layout.kubeconfig))
+    module = "dra_console.demo.workload"
+    workload = (sys.executable, "-m", module, "--kubeconfig", str(layout.kubeconfig))
     return Plan(
         servers=(
-            Program("redis", _redis(layout, ports), unbuffered, stop_order=4),
-            Program("devcluster", _devcluster(layout, ports), unbuffered, stop_order=3),
+            redis_program(layout, ports),
+            Program("devcluster", _devcluster(layout, ports), UNBUFFERED, CLUSTER_STOPS),
         ),
-        console=(
-            Program("web", web, environment, stop_order=2),
-            Program("worker", worker, environment, stop_order=1),
-            Program("beat", beat, environment, stop_order=0),
-        ),
+        console=console_programs(layout, ports),
         agents=tuple(
-            Program(f"agent-{node}", _agent(layout, ports, node), unbuffered, stop_order=1)
+            Program(f"agent-{node}", _agent(layout, ports, node), UNBUFFERED, WORK_STOPS)
             for node in NODE_PROFILES
         ),
-        workload=(Program("workload", workload, unbuffered, stop_order=0),)
-        if with_workload
-        else (),
+        workload=(Program("workload", workload, UNBUFFERED, BEAT_STOPS),) if with_workload else (),
     )
-
-
-def _redis(layout: Layout, ports: Ports) -> tuple[str, ...]:
-    """Prefer a real redis-server; else fakeredis' TCP server, which needs no installing."""
-    if server := shutil.which("redis-server"):
-        return (
-            *(server, "--port", str(ports.redis), "--bind", "127.0.0.1"),
-            *("--dir", str(layout.home), "--save", "", "--appendonly", "no"),
-        )
-    return (sys.executable, "-m", "dra_console.demo.redis_server", "--port", str(ports.redis))
 
 
 def _devcluster(layout: Layout, ports: Ports) -> tuple[str, ...]:

@@ -101,6 +101,12 @@ class Connection:
         """Where the credentials come from, for messages."""
         return self._login.credentials.source
 
+    @property
+    def is_verified(self) -> bool:
+        """Whether it is certain that the API server is the one that the kubeconfig means."""
+        configuration = self._login.credentials.configuration
+        return configuration.verify_ssl and configuration.host.startswith("https:")
+
     def close(self) -> None:
         """Close the connections that nobody is using."""
         self._login.pool.clear()
@@ -130,9 +136,8 @@ class Connection:
         ):
             return _Login(credentials, before.pool, renew_at)
         if not configuration.verify_ssl:
-            # Said once here; urllib3 would say it for each request.
+            # Asked for in the kubeconfig; urllib3 would say it for each request.
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-            log.warning("API server is not verified", source=credentials.source)
         configuration.connection_pool_maxsize = CONNECTIONS
         # A peer that has vanished is noticed within half a minute, also by a quiet watch.
         configuration.socket_options = tcp_keepalive_socket_options(idle=15, interval=5, count=3)

@@ -75,6 +75,11 @@ class Session:
 
         return self.versions.speaking(kind, send)
 
+    @property
+    def is_verified(self) -> bool:
+        """Whether it is certain that the API server is the one that the kubeconfig means."""
+        return self._transport.connection.is_verified
+
     def close(self) -> None:
         """Close the connections that nobody is using."""
         self._transport.close()

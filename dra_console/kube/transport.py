@@ -50,7 +50,7 @@ class Transport:
 
     def __init__(self, connection: Connection) -> None:
         """Speak over `connection`."""
-        self._connection = connection
+        self.connection = connection
 
     def exchange(self, request: Request, *, impersonation: Headers) -> JsonObject:
         """Send one request and decode its answer, with further attempts where harmless.
@@ -91,13 +91,13 @@ class Transport:
 
     def close(self) -> None:
         """Close the connections that nobody is using."""
-        self._connection.close()
+        self.connection.close()
 
     def _send(
         self, request: Request, impersonation: Headers, *, preload: bool
     ) -> urllib3.BaseHTTPResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
-        response = self._connection.send(
+        response = self.connection.send(
             Exchange(
                 request.method,
                 f"{request.path}{query}",
@@ -121,7 +121,7 @@ class Transport:
         except ValueError:
             body = None
         if response.status == UNAUTHORIZED:
-            said = f"the API server does not accept the credentials of {self._connection.source}"
+            said = f"the API server does not accept the credentials of {self.connection.source}"
             return ApiError(said, status=UNAUTHORIZED, reason="Unauthorized")
         after = response.headers.get("Retry-After", "")
         return error_of(

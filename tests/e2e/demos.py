@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from dra_console.demo.accounts import manage
 from dra_console.demo.layout import Layout, Ports
-from dra_console.demo.programs import console_environment
 from dra_console.kube.client import Client
+from dra_console.running.accounts import manage
+from dra_console.running.programs import console_environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Answer = TypeVar("Answer")

@@ -1,4 +1,4 @@
-"""The demo's processes: started, watched, started again when they end, and stopped.
+"""Processes on this machine: started, watched, started again when they end, and stopped.
 
 Each child leads a session of its own, so that Ctrl-C reaches only the supervisor, which
 stops the children in order. Should the supervisor itself be killed, the kernel ends them
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dra_console.demo.layout import Say
+from dra_console.running.state import Say
 
 STOP_SECONDS = 12
 FIRST_PAUSE_SECONDS = 0.5

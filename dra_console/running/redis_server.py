@@ -1,4 +1,4 @@
-"""A Redis-protocol server for machines without redis-server. For the demo only."""
+"""A Redis-protocol server for machines without redis-server. For runs of one person only."""
 
 import argparse
 import signal

@@ -1,0 +1,72 @@
+"""What the accounts of a run may do in the cluster: nothing, until somebody grants it.
+
+The console keeps no roles of its own: each account acts as a Kubernetes user of a group, and
+RBAC decides. A run writes these objects to a file and says how to apply them; it applies
+nothing itself.
+"""
+
+from typing import Final
+
+import yaml
+
+from dra_console.allocator.model import Json
+from dra_console.kube.kinds import RESOURCE_CLAIMS
+from dra_console.running.accounts import Person
+
+ADMIN_GROUP: Final = "dra-console-admins"
+USER_GROUP: Final = "dra-console-users"
+PEOPLE: Final = (
+    Person("admin", "dra-console:admin", (ADMIN_GROUP,)),
+    Person("researcher", "dra-console:researcher", (USER_GROUP,)),
+)
+USERS_NAMESPACE: Final = "default"
+"""Where the researcher may work."""
+
+RBAC: Final = "rbac.authorization.k8s.io"
+READ: Final = ("get", "list", "watch")
+WRITE: Final = ("create", "update", "patch", "delete")
+
+
+def rights_yaml() -> str:
+    """Write the roles of the two groups, and what binds them."""
+    own = ["resourceclaims", "resourceclaimtemplates"]
+    hardware = ["resourceslices", "deviceclasses", "devicetaintrules"]
+    group = RESOURCE_CLAIMS.group
+    see = [
+        _rule("", ["nodes", "namespaces"], READ),
+        _rule(group, hardware, READ),
+    ]
+    work = [
+        _rule("", ["pods"], (*READ, *WRITE)),
+        _rule("", ["events", "resourcequotas"], READ),
+        _rule(group, own, (*READ, *WRITE)),
+    ]
+    name = {"hardware": "dra-console-hardware", "work": "dra-console-work"}
+    objects: list[Json] = [
+        _object("ClusterRole", name["hardware"], rules=see),
+        _object("ClusterRole", name["work"], rules=work),
+        _binding("ClusterRoleBinding", name["hardware"], (ADMIN_GROUP, USER_GROUP)),
+        _binding("ClusterRoleBinding", name["work"], (ADMIN_GROUP,)),
+        _binding("RoleBinding", name["work"], (USER_GROUP,)),
+    ]
+    return str(yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=100))
+
+
+def _rule(group: str, resources: list[str], verbs: tuple[str, ...]) -> Json:
+    return {"apiGroups": [group], "resources": [*resources], "verbs": [*verbs]}
+
+
+def _object(kind: str, name: str, **members: Json) -> Json:
+    metadata: dict[str, Json] = {"name": name}
+    if kind == "RoleBinding":
+        metadata["namespace"] = USERS_NAMESPACE
+    return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, **members}
+
+
+def _binding(kind: str, role: str, groups: tuple[str, ...]) -> Json:
+    return _object(
+        kind,
+        role,
+        roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        subjects=[{"apiGroup": RBAC, "kind": "Group", "name": group} for group in groups],
+    )
