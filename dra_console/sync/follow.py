@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import Final
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client, Listed
@@ -74,7 +74,7 @@ def follow(window: Window) -> Ended:
         with suppress(NotOurTurnError):
             _note_failure(window, error)
         return Ended.FAILED
-    except (OperationalError, InterfaceError) as error:
+    except (OperationalError, InterfaceError, InternalError) as error:
         # The database is away, or threw us out: a deadlock, a lock held too long, a restart.
         # What it had not committed will be read again.
         log.warning("window failed", **_facts(window), reason=f"database: {error}")
