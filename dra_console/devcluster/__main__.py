@@ -39,29 +39,36 @@ def arguments() -> argparse.Namespace:
         default=KEPT_EVENTS,
         help="how many writes a watch can look back before it gets 410 (default: %(default)s)",
     )
+    parser.add_argument(
+        "--api-only", action="store_true", help="no controllers and no kubelets, the API alone"
+    )
     return parser.parse_args()
 
 
 async def run(options: argparse.Namespace, listener: socket.socket, store: Store) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; SIGUSR1 forgets the history, as a compaction does."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    loop.add_signal_handler(signal.SIGUSR1, store.compact)
     begin = scenario(options.scenario)
     create_missing(store, begin.objects)
     signer = Signer.from_directory(options.data_dir)
     api = Api(Cluster(store, begin.policy, signer), stopping=stopping)
     async with asyncio.TaskGroup() as tasks:
-        controllers = tasks.create_task(
-            run_controllers(store, signer=signer, nodes_dir=options.nodes_dir)
-        )
+        controllers = tasks.create_task(_control(options, store, signer=signer))
         serving = tasks.create_task(serve(api, listener, stopping=stopping))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         write_kubeconfig(options.kubeconfig, url=url)
         log.info("devcluster serves", url=url, resource_version=store.resource_version)
         await serving
         controllers.cancel()
+
+
+async def _control(options: argparse.Namespace, store: Store, *, signer: Signer) -> None:
+    if not options.api_only:
+        await run_controllers(store, signer=signer, nodes_dir=options.nodes_dir)
 
 
 def main() -> int:

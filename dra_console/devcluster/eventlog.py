@@ -100,6 +100,10 @@ class EventLog:
         del self._events[: len(self._events) - self._limit]
         return True
 
+    def forget(self) -> None:
+        """Drop all events, as a compaction of etcd does; who lags behind is told so."""
+        self._events.clear()
+
     def after(self, resource_version: int) -> list[Event]:
         """Return the writes after `resource_version`.
 

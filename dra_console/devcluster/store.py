@@ -246,6 +246,12 @@ class Store:
             self._journal.forget_before(self._log.oldest_version + 1)
         return change.value
 
+    def compact(self) -> None:
+        """Forget what came before now: older versions are gone for watches and lists (410)."""
+        self._log.forget()
+        # The last event stays in the file, which knows the version by it.
+        self._journal.forget_before(self.resource_version)
+
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
         self._journal.close()

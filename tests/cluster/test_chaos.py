@@ -131,7 +131,9 @@ def arena(request: pytest.FixtureRequest, directory: Path) -> Iterator[Arena]:
             database = Database(database_port)
         else:
             api_server = EmbeddedApiServer(
-                stack.enter_context(running_devcluster(directory / "devcluster"))
+                stack.enter_context(
+                    running_devcluster(directory / "devcluster", options=("--api-only",))
+                )
             )
         redis = RedisServer(directory, redis_port)
         redis.start()

@@ -386,3 +386,25 @@ def test_second_server_on_one_directory_is_refused(store: Store, tmp_path: Path)
         Store(tmp_path / "cluster.db")
 
     assert store.list(NAMESPACES).items
+
+
+def test_a_compacted_store_keeps_its_version_and_tells_of_nothing_before(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.db"
+    store = with_namespace(Store(path))
+    store.create(RESOURCE_CLAIMS, new_claim("before"))
+    version = store.resource_version
+
+    store.compact()
+
+    with pytest.raises(GoneError):
+        store.watch(RESOURCE_CLAIMS, since=version - 1)
+    store.create(RESOURCE_CLAIMS, new_claim("after"))
+    events = store.watch(RESOURCE_CLAIMS, since=version).pending()
+    assert [event.stored.name for event in events] == ["after"]
+    store.compact()
+    store.close()
+    again = Store(path)
+    assert again.resource_version == version + 1
+    names = [metadata_of(claim)["name"] for claim in again.list(RESOURCE_CLAIMS).items]
+    assert names == ["after", "before"]
+    again.close()
