@@ -32,6 +32,7 @@ class Inventory:
         "_on_node",
         "_pools",
         "_published",
+        "_seen_named",
         "_slices",
         "rules",
         "taint_rules",
@@ -46,9 +47,11 @@ class Inventory:
     ) -> None:
         self.rules: Final = rules
         self.taint_rules: Final = tuple(taint_rules)
-        self._slices: list[ResourceSlice] | None = [*slices]
+        self._slices: tuple[ResourceSlice, ...] | None = tuple(slices)
         """All of them, until they are grouped."""
         self._looks = 0
+        self._seen_named: tuple[str, list[ResourceSlice]] = ("", [])
+        """The slices of pools of one name, until all are grouped; no pool has none."""
         self._of_node: Final[defaultdict[str | None, list[ResourceSlice]]] = defaultdict(list)
         """By `nodeName`; those that several nodes may use have none."""
         self._of_pool: Final[defaultdict[str, list[ResourceSlice]]] = defaultdict(list)
@@ -129,18 +132,26 @@ class Inventory:
         self._pools.pop(slice_.pool_id, None)
 
     def _nearby(self, node_name: str) -> list[ResourceSlice]:
-        """List the slices of a node, then those of several nodes."""
-        if self._may_look_through() and self._slices is not None:
-            found = [
-                each
-                for each in self._slices
-                if (reached := each.reach.node_name) == node_name or reached is None
-            ]
-            return sorted(found, key=lambda each: each.reach.node_name is None)
-        return [*self._of_node.get(node_name, ()), *self._of_node.get(None, ())]
+        """List the slices of a node, then those of several nodes.
+
+        Drivers name the pool of a node after the node, as a rule, so a look through all slices
+        for the ones takes the others along.
+        """
+        if not self._may_look_through() or self._slices is None:
+            return [*self._of_node.get(node_name, ()), *self._of_node.get(None, ())]
+        near = frozenset({node_name, None})
+        found = [each for each in self._slices if each.reach.node_name in near or each.pool in near]
+        self._seen_named = node_name, [each for each in found if each.pool == node_name]
+        return [
+            *(each for each in found if each.reach.node_name == node_name),
+            *(each for each in found if each.reach.node_name is None),
+        ]
 
     def _named(self, pool_name: str) -> Sequence[ResourceSlice]:
         """List the slices of all pools with this name."""
+        known, slices = self._seen_named
+        if known == pool_name and self._slices is not None:
+            return slices
         if self._may_look_through() and self._slices is not None:
             return [each for each in self._slices if each.pool == pool_name]
         return self._of_pool.get(pool_name, ())
