@@ -63,13 +63,13 @@ def facts_of(device: Device, *, driver: str) -> DeviceFacts:
 
 
 def _by_domain(values: Mapping[str, Value], *, driver: str) -> Domains[Value]:
-    domains: dict[str, dict[str, Value]] = {}
-    for qualified_name in sorted(values, key=lambda name: "/" in name):
-        domain, slash, name = qualified_name.partition("/")
-        if slash:
-            domains.setdefault(domain, {})[name] = values[qualified_name]
-        else:
-            domains.setdefault(driver, {})[domain] = values[qualified_name]
+    bare = {name: value for name, value in values.items() if "/" not in name}
+    domains = {driver: bare} if bare else {}
+    if len(bare) < len(values):
+        for qualified_name, value in values.items():
+            domain, slash, name = qualified_name.partition("/")
+            if slash:
+                domains.setdefault(domain, {})[name] = value
     return domains
 
 

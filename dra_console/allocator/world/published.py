@@ -5,6 +5,7 @@ Feature gates are applied here once: taints and counters that nobody looks at ar
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from dra_console.allocator.facts import DeviceFacts, facts_of
 from dra_console.allocator.inventory import (
@@ -117,10 +118,9 @@ class PublishedSlice:
     def devices(self) -> tuple[PublishedDevice, ...]:
         """Its devices in order; made when first asked for, since most nodes are like others."""
         if self._devices is None:
+            gates = _Gates.of(self.rules)
             self._devices = tuple(
-                _published(
-                    device, slice_=self.slice, taint_rules=self.taint_rules, rules=self.rules
-                )
+                _published(device, self.slice, taint_rules=self.taint_rules, gates=gates)
                 for device in self.slice.devices
             )
         return self._devices
@@ -151,48 +151,66 @@ def publish(
     return PublishedSlice(slice_, tuple(taint_rules), rules)
 
 
+class _Gates(NamedTuple):
+    """What the feature gates make of devices; looked up once for all devices of a slice."""
+
+    has_taints: bool
+    has_counters: bool
+    has_shares: bool
+    has_conditions: bool
+    can_skip: bool
+    is_skipping_unseen: bool
+    """Whether operations to skip are looked past, since their gate is off."""
+
+    @classmethod
+    def of(cls, rules: Rules) -> Self:
+        return cls(
+            has_taints=Feature.DEVICE_TAINTS in rules.features,
+            has_counters=Feature.PARTITIONABLE_DEVICES in rules.features,
+            has_shares=Feature.CONSUMABLE_CAPACITY in rules.features,
+            has_conditions=Feature.BINDING_CONDITIONS in rules.features,
+            can_skip=Feature.OPTIONAL_NODE_OPERATIONS in rules.features,
+            is_skipping_unseen=rules.quirks.operations_are_skipped_unseen
+            and not rules.is_experimental,
+        )
+
+
 def _published(
     device: Device,
     slice_: ResourceSlice,
     *,
     taint_rules: Sequence[DeviceTaintRule],
-    rules: Rules,
+    gates: _Gates,
 ) -> PublishedDevice:
     device_id = DeviceId(slice_.driver, slice_.pool, device.name)
     is_reach_own = slice_.per_device_node_selection
-    has_taints = Feature.DEVICE_TAINTS in rules.features
-    has_counters = Feature.PARTITIONABLE_DEVICES in rules.features
-    can_skip = Feature.OPTIONAL_NODE_OPERATIONS in rules.features
+    may_skip = gates.can_skip or gates.is_skipping_unseen
     return PublishedDevice(
         id=device_id,
         device=device,
         slice=slice_,
         reach=(device.reach or NodeReach()) if is_reach_own else slice_.reach,
         is_reach_own=is_reach_own,
-        taints=(*device.taints, *taints_from(taint_rules, device_id=device_id))
-        if has_taints
-        else (),
-        draws=draws_of(device) if has_counters else (),
-        is_shareable=device.allow_multiple_allocations
-        and Feature.CONSUMABLE_CAPACITY in rules.features,
-        is_hidden=bool(device.binding_conditions)
-        and Feature.BINDING_CONDITIONS not in rules.features,
-        is_barred=(bool(device.consumes_counters) and not has_counters)
-        or (bool(slice_.skip_node_operations) and not can_skip and not _is_unseen(rules)),
-        skip_node_operations=slice_.skip_node_operations if can_skip else (),
+        taints=_taints(device, device_id, taint_rules) if gates.has_taints else (),
+        draws=draws_of(device) if device.consumes_counters and gates.has_counters else (),
+        is_shareable=device.allow_multiple_allocations and gates.has_shares,
+        is_hidden=bool(device.binding_conditions) and not gates.has_conditions,
+        is_barred=(bool(device.consumes_counters) and not gates.has_counters)
+        or (bool(slice_.skip_node_operations) and not may_skip),
+        skip_node_operations=slice_.skip_node_operations if gates.can_skip else (),
     )
-
-
-def _is_unseen(rules: Rules) -> bool:
-    """Tell whether operations to skip are looked past, since their gate is off."""
-    return rules.quirks.operations_are_skipped_unseen and not rules.is_experimental
 
 
 def taints_on(
     device: Device, *, slice_: ResourceSlice, rules: Sequence[DeviceTaintRule]
 ) -> tuple[Taint, ...]:
     """List a device's own taints, then those that rules add."""
+    return _taints(device, DeviceId(slice_.driver, slice_.pool, device.name), rules)
+
+
+def _taints(
+    device: Device, device_id: DeviceId, rules: Sequence[DeviceTaintRule]
+) -> tuple[Taint, ...]:
     if not rules:
         return device.taints
-    device_id = DeviceId(slice_.driver, slice_.pool, device.name)
     return (*device.taints, *taints_from(rules, device_id=device_id))
