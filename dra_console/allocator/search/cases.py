@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dra_console.allocator.search.records import Record, Use, Uses
+from dra_console.allocator.search.shapes import FEW, UNKNOWN, Shapes
 from dra_console.allocator.world.kinds import Numbering
 from dra_console.allocator.world.views import View
 
 CASES_LIMIT: Final = 65_536
-UNKNOWN: Final = -1
-FEW: Final = 64
-"""Changed nodes that are looked at one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +30,20 @@ class Case:
 class Cases:
     """Tells nodes apart as one view does, and knows which of them are alike now."""
 
-    __slots__ = ("_cases", "_nodes_in", "_number_at", "_numbers", "_sees_held", "_uses", "view")
+    __slots__ = (
+        "_cases",
+        "_nodes_in",
+        "_number_at",
+        "_numbers",
+        "_sees_held",
+        "_uses",
+        "shapes",
+        "view",
+    )
 
     def __init__(self, view: View, uses: Uses, *, sees_held: bool) -> None:
         self.view: Final = view
+        self.shapes: Final = Shapes(view)
         self._uses: Final = uses
         self._sees_held: Final = sees_held
         self._numbers: Final = Numbering()
@@ -49,14 +57,14 @@ class Cases:
         """Whether to start over, since most of them will not come back."""
         return len(self._cases) > CASES_LIMIT
 
-    def of(self, record: Record) -> Case:
-        """Look at a node.
+    def of(self, position: int, record: Record) -> Case:
+        """Look at the node in a position.
 
         Raises:
             NodeSelectorError: the node selector of a slice or device is malformed.
 
         """
-        looks = (self.view.shape(record.node), self._uses.on(record))
+        looks = (self.shapes.at(position, record), self._uses.on(record))
         case = self._cases.get(looks)
         if case is None:
             case = self._cases[looks] = self._case(*looks, has_counters=record.has_counters)
@@ -70,11 +78,11 @@ class Cases:
 
         """
         known = self._number_at
-        while position >= len(known):
+        if position >= len(known):
             known += [UNKNOWN] * (position + 1 - len(known))
         number = known[position]
         if number == UNKNOWN:
-            number = known[position] = self.of(record).number
+            number = known[position] = self.of(position, record).number
             self._nodes_in[number] = self._nodes_in.get(number, 0) | 1 << position
         return number
 
@@ -99,7 +107,7 @@ class Cases:
     def _leave(self, number: int, bit: int) -> None:
         if number == UNKNOWN:
             return
-        others = self._nodes_in[number] & ~bit
+        others = self._nodes_in[number] ^ bit
         if others:
             self._nodes_in[number] = others
         else:

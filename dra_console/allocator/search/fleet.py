@@ -11,7 +11,8 @@ from typing import Final
 from dra_console.allocator.inventory import DeviceId, DeviceTaintRule, Node, ResourceSlice
 from dra_console.allocator.model import DeviceClass, ResourceClaim, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
-from dra_console.allocator.search.roster import FirstFit, Roster
+from dra_console.allocator.search.fits import FirstFit
+from dra_console.allocator.search.roster import Roster
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
 from dra_console.allocator.world.bookings import Bookings
 from dra_console.allocator.world.index import Index
@@ -57,7 +58,7 @@ class Fleet:
     def snapshot(self) -> Snapshot:
         """Take all objects as they are now."""
         return Snapshot(
-            nodes=self._roster.nodes,
+            nodes=self._roster.nodes.listed(),
             slices=tuple(self._slices.values()),
             classes=tuple(self._classes.values()),
             claims=tuple(self._claims.values()),
@@ -107,22 +108,22 @@ class Fleet:
 
     def put_node(self, node: Node) -> None:
         """Take a node as it is now."""
-        self._roster.put_node(node)
+        self._roster.nodes.put(node)
 
     def remove_node(self, name: str) -> None:
         """Forget a node."""
-        self._roster.remove_node(name)
+        self._roster.nodes.remove(name)
 
     def put_taint_rule(self, rule: DeviceTaintRule) -> None:
         """Take a rule as it is now. Taints are part of all that is known, so this starts over."""
         if self._taint_rules.get(rule.name) != rule:
             self._taint_rules[rule.name] = rule
-            self._roster = self._new_roster(self._roster.nodes)
+            self._roster = self._new_roster(self._roster.nodes.listed())
 
     def remove_taint_rule(self, name: str) -> None:
         """Forget a rule; starts over like `put_taint_rule`."""
         if self._taint_rules.pop(name, None) is not None:
-            self._roster = self._new_roster(self._roster.nodes)
+            self._roster = self._new_roster(self._roster.nodes.listed())
 
     def _take_out(self, slice_: ResourceSlice | None) -> None:
         if slice_ is None:
@@ -137,12 +138,12 @@ class Fleet:
         pool = self._roster.index.inventory.pool(slice_.pool_id)
         names = {each.slice.reach.node_name for each in pool.slices}
         if None in names:
-            self._roster.all_changed()
+            self._roster.nodes.all_changed()
         else:
-            self._roster.nodes_changed(name for name in names if name is not None)
+            self._roster.nodes.nodes_changed(name for name in names if name is not None)
 
     def _changed_hands(self, device_ids: Iterable[DeviceId]) -> None:
         inventory = self._roster.index.inventory
         for device_id in device_ids:
             for pool in inventory.seen_with(device_id):
-                self._roster.pool_changed_hands(pool)
+                self._roster.nodes.changed_hands(pool, device_id)

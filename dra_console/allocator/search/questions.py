@@ -35,10 +35,14 @@ class Question:
     solutions: dict[int, Solution] = field(default_factory=dict)
     """By the number of the case. Positions are those that the case counts."""
 
+    hopeless: set[int] = field(default_factory=set)
+    """Shapes of nodes that do not fit even with all their devices free."""
+
     def changed(self, nodes: int) -> None:
         """Look at these nodes again."""
         self.open |= nodes
-        self.exhausted &= ~nodes
+        if self.exhausted:
+            self.exhausted &= ~nodes
 
     def close(self, nodes: int, *, is_exhausted: bool) -> None:
         """Leave these nodes out until they change."""
@@ -50,12 +54,14 @@ class Question:
 class Questions:
     """The questions of one index that were asked lately."""
 
-    __slots__ = ("_by_identity", "_cases", "_index", "_known", "_log", "_uses")
+    __slots__ = ("_by_identity", "_cases", "_index", "_known", "_log", "_renewals", "_uses")
 
-    def __init__(self, index: Index, uses: Uses, log: ChangeLog) -> None:
+    def __init__(self, index: Index, uses: Uses, *, log: ChangeLog, renewals: ChangeLog) -> None:
+        """Take the world, and what is noted of nodes: any change, and that they are others."""
         self._index: Final = index
         self._uses: Final = uses
         self._log: Final = log
+        self._renewals: Final = renewals
         self._known: Final[dict[Key, Question]] = {}
         self._by_identity: Final[dict[tuple[int, ...], Key]] = {}
         """Found without a look into the specs, as far as the same objects ask again."""
@@ -76,6 +82,7 @@ class Questions:
             question = None
         if question is None:
             question = self._known[key] = self._new(claims, step_budget=step_budget, nodes=nodes)
+        self._renewals.catch_up(question.cases.shapes)
         self._log.catch_up(question.cases)
         self._log.catch_up(question)
         return question
@@ -99,6 +106,7 @@ class Questions:
             cases = Cases(view, self._uses, sees_held=sight.looks_at_held_devices)
             self._cases[way] = cases
             self._log.follow(cases)
+            self._renewals.follow(cases.shapes)
         question = Question(step_budget, cases, open=nodes)
         self._log.follow(question)
         return question
@@ -106,6 +114,7 @@ class Questions:
     def _start_over(self, cases: Cases) -> None:
         """Forget a way to look at nodes, and the questions that do."""
         self._log.unfollow(cases)
+        self._renewals.unfollow(cases.shapes)
         for way in [way for way, each in self._cases.items() if each is cases]:
             del self._cases[way]
         for key in [key for key, each in self._known.items() if each.cases is cases]:

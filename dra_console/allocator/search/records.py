@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dra_console.allocator.inventory import Node, NodeSelector, PoolId
+from dra_console.allocator.inventory import DeviceId, Node, NodeSelector, PoolId
 from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.world.kinds import CommonKinds, capacities_of
 from dra_console.allocator.world.nodes import selector_for
@@ -97,6 +97,19 @@ class Uses:
     def forget(self, pool: NodePool) -> None:
         """Look again when the pool is asked for next."""
         self._kept.pop(pool, None)
+
+    def changed_hands(self, pool: NodePool, device_id: DeviceId) -> None:
+        """Take note that one device of the pool is held, or shared, otherwise than before."""
+        known = self._kept.get(pool)
+        if known is None:
+            return
+        if isinstance(known, int) and device_id not in self._usage.booked and not pool.counters:
+            is_held = device_id in self._usage.holders
+            for at, published in enumerate(pool.devices):
+                if published.id == device_id:
+                    self._kept[pool] = known | 1 << at if is_held else known & ~(1 << at)
+                    return
+        del self._kept[pool]
 
     def _use(self, pool: NodePool) -> PoolUse:
         holders = self._usage.holders
