@@ -1,12 +1,17 @@
 """A devcluster inside the test's process, with grants that a test may change while it runs."""
 
 import asyncio
+import json
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import yaml
+
+from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.authn import Identity
 from dra_console.devcluster.authz import EVERY, Attributes, Grant, Policy
 from dra_console.devcluster.cluster import Cluster as EmbeddedCluster
@@ -16,7 +21,12 @@ from dra_console.devcluster.server import LOOPBACK, listen, serve
 from dra_console.devcluster.store import Store
 from dra_console.devcluster.tokens import Signer
 from dra_console.kube.client import Client
-from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from dra_console.kube.kinds import (
+    NAMESPACES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    SERVICE_ACCOUNTS,
+)
 from dra_console.mirror.models import Cluster
 
 EVERYTHING = frozenset({EVERY})
@@ -89,6 +99,24 @@ class ServedCluster:
     def as_row(self) -> Cluster:
         """Register the cluster with the console."""
         return Cluster.objects.create(name="served", kubeconfig=str(self.kubeconfig))
+
+    def become_service_account(self, namespace: str, name: str) -> None:
+        """Make a service account, and have the kubeconfig speak as it from now on."""
+        client = self.client
+        client.create(NAMESPACES, {"metadata": {"name": namespace}})
+        account: JsonObject = {"metadata": {"namespace": namespace, "name": name}}
+        client.create(SERVICE_ACCOUNTS, account, namespace=namespace)
+        client.close()
+        config = yaml.safe_load(self.kubeconfig.read_text())
+        path = SERVICE_ACCOUNTS.path(namespace, name, "token")
+        asked = urllib.request.Request(  # noqa: S310 - our own server, on this machine
+            config["clusters"][0]["cluster"]["server"] + path,
+            data=b'{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}',
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(asked) as answer:  # noqa: S310 - our own server
+            config["users"][0]["user"] = {"token": json.load(answer)["status"]["token"]}
+        self.kubeconfig.write_text(yaml.safe_dump(config))
 
 
 @contextmanager

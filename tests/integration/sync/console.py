@@ -39,7 +39,7 @@ class Console:
     def start_worker(
         self, name: str, *, app: str = APP, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        options = ("--pool", "threads", "-c", "16", "--without-gossip", "--without-mingle")
+        options = ("--without-gossip", "--without-mingle")
         words = ("worker", "-Q", "sync", "-n", name, *options)
         return self._start(name, *words, app=app, environment=environment)
 

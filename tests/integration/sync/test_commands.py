@@ -1,3 +1,4 @@
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -7,8 +8,17 @@ from django.core.management import CommandError, call_command
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.clusters import client_of, only_cluster
-from dra_console.mirror.models import Cluster, Device, DeviceAssignment, ResourceClaim
+from dra_console.mirror.models import (
+    Cluster,
+    Cursor,
+    Device,
+    DeviceAssignment,
+    Namespace,
+    ResourceClaim,
+)
+from dra_console.sync.mirrored import MIRRORED
 from tests.integration.devclusters import Devcluster
+from tests.integration.served_cluster import served_cluster
 from tests.integration.sync.conftest import NAMESPACE
 from tests.integration.sync.test_workers import a_published_slice
 from tests.integration.sync.windows import a_new_claim
@@ -40,6 +50,93 @@ class TestCluster:
 
         assert Cluster.objects.get().kubeconfig == str(moved)
 
+    def test_is_added_with_words_on_who_we_are_there_and_what_we_may_read(
+        self, server: Devcluster
+    ) -> None:
+        said = manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
+
+        assert "we are system:admin there" in said
+        assert "resource.k8s.io: v1" in said
+        assert "readable: namespaces, nodes" in said
+        assert "not readable" not in said
+
+    def test_is_added_with_the_role_to_grant_where_something_is_not_readable(
+        self, tmp_path: Path
+    ) -> None:
+        with served_cluster(tmp_path) as served:
+            username = f"system:serviceaccount:{NAMESPACE}:console"
+            served.grant(username, "namespaces", "pods")
+            served.become_service_account(NAMESPACE, "console")
+
+            said = manage("cluster", "add", "lab", "--kubeconfig", str(served.kubeconfig))
+
+        assert f"we are {username} there" in said
+        assert "  readable: namespaces, pods\n" in said
+        assert "nodes (no list and no watch)" in said
+        assert "kind: ClusterRole" in said
+
+    def test_is_not_mirrored_under_two_names(self, server: Devcluster, tmp_path: Path) -> None:
+        manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
+        copy = tmp_path / "copy"
+        copy.write_text(server.kubeconfig.read_text())
+
+        with pytest.raises(CommandError, match="this is cluster lab"):
+            manage("cluster", "add", "again", "--kubeconfig", str(copy))
+
+    def test_that_does_not_answer_is_added_unchecked_only(self, server: Devcluster) -> None:
+        place = ("--kubeconfig", str(server.kubeconfig))
+        server.kill()
+
+        with pytest.raises(CommandError, match=str(server.kubeconfig)):
+            manage("cluster", "add", "lab", *place)
+        assert not Cluster.objects.exists()
+
+        assert "not checked" in manage("cluster", "add", "lab", *place, "--unchecked")
+        assert Cluster.objects.get().name == "lab"
+
+    def test_is_refused_with_a_context_that_the_file_does_not_have(
+        self, server: Devcluster
+    ) -> None:
+        place = ("--kubeconfig", str(server.kubeconfig), "--context", "elsewhere")
+
+        with pytest.raises(CommandError, match=f"{server.kubeconfig}, context elsewhere"):
+            manage("cluster", "add", "lab", *place)
+
+    def test_is_disabled_and_enabled_without_losing_what_was_mirrored(
+        self, cluster: Cluster
+    ) -> None:
+        manage("sync_once")
+        before = Namespace.objects.count()
+
+        manage("cluster", "disable", "lab")
+        assert "lab  disabled" in manage("cluster", "list")
+        with pytest.raises(CommandError, match="no cluster is enabled"):
+            manage("sync_once")
+
+        manage("cluster", "enable", "lab")
+        assert only_cluster() == cluster
+        assert Namespace.objects.count() == before > 0
+
+    def test_list_says_how_each_kind_is_followed_and_what_to_do(self, cluster: Cluster) -> None:
+        manage("sync_once")
+        Cursor.objects.filter(plural="pods").update(
+            error="pods is forbidden", error_status=403, served=False
+        )
+
+        said = manage("cluster", "list")
+
+        assert f"from {cluster.kubeconfig}" in said
+        assert re.search(
+            r"^  namespaces +following +heard of \d+ s ago +\d+ objects$", said, re.MULTILINE
+        )
+        assert re.search(r"^  pods +forbidden to us .*pods is forbidden$", said, re.MULTILINE)
+        assert "! Grant list and watch on pods." in said
+
+    @pytest.mark.parametrize("verb", ["enable", "disable", "remove"])
+    def test_that_is_unknown_is_named(self, verb: str) -> None:
+        with pytest.raises(CommandError, match="no cluster is called lab"):
+            manage("cluster", verb, "lab")
+
     def test_is_refused_with_a_kubeconfig_that_cannot_be_used(self, tmp_path: Path) -> None:
         with pytest.raises(CommandError, match="nowhere"):
             manage("cluster", "add", "lab", "--kubeconfig", str(tmp_path / "nowhere"))
@@ -49,10 +146,6 @@ class TestCluster:
     def test_is_refused_with_a_name_that_is_none(self, server: Devcluster) -> None:
         with pytest.raises(CommandError, match="valid"):
             manage("cluster", "add", "my lab!", "--kubeconfig", str(server.kubeconfig))
-
-    def test_that_is_unknown_cannot_be_removed(self) -> None:
-        with pytest.raises(CommandError, match="no cluster is called lab"):
-            manage("cluster", "remove", "lab")
 
 
 def test_one_client_is_shared_until_the_kubeconfig_changes(
@@ -84,6 +177,36 @@ def test_everything_is_mirrored_at_once_and_found_right(api: Client, cluster: Cl
     assert ResourceClaim.objects.get().name == "train"
     assert Device.objects.filter(cluster=cluster).count() == 2
     assert manage("sync_check") == "no difference\n"
+
+
+@pytest.mark.usefixtures("api")
+def test_commands_may_be_about_one_cluster_alone(cluster: Cluster) -> None:
+    away = Cluster.objects.create(name="away", kubeconfig="/nowhere/kubeconfig")
+
+    assert "lab namespaces" in manage("sync_once", "--cluster", "lab")
+    assert manage("sync_check", "--cluster", "lab") == "no difference\n"
+    assert not away.cursors.filter(listed_at__isnull=False).exists()
+    assert cluster.cursors.filter(listed_at__isnull=False).count() == len(MIRRORED)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("command", ["sync_once", "sync_check"])
+def test_commands_end_with_2_for_a_cluster_that_they_do_not_know(command: str) -> None:
+    with pytest.raises(CommandError, match="no cluster is called 'elsewhere'") as ended:
+        manage(command, "--cluster", "elsewhere")
+
+    assert ended.value.returncode == 2
+
+
+def test_what_cannot_be_listed_or_compared_ends_the_commands_apart(cluster: Cluster) -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(kubeconfig="/nowhere/kubeconfig")
+
+    with pytest.raises(CommandError, match="not mirrored: lab namespaces") as listing:
+        manage("sync_once")
+    with pytest.raises(CommandError, match="/nowhere/kubeconfig") as comparing:
+        manage("sync_check")
+
+    assert (listing.value.returncode, comparing.value.returncode) == (1, 2)
 
 
 def test_a_check_names_what_differs_and_fails(
