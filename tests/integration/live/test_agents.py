@@ -4,6 +4,7 @@ import json
 
 import pytest
 import redis
+from channels.db import database_sync_to_async as in_database
 from django.conf import settings
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus
@@ -159,6 +160,19 @@ async def test_agent_of_a_cluster_that_is_not_shown_here_is_refused(console: Con
         code, _ = await closing_of(agent)
 
     assert code == 4401
+
+
+async def test_agent_that_names_no_cluster_is_refused_where_there_are_several(
+    console: Console, reviews: Reviews
+) -> None:
+    await in_database(Cluster.objects.create)(name="another", kubeconfig="/nowhere")
+    asked = len(reviews.questions)
+    async with console.agent() as agent:
+        code, _ = await closing_of(agent)
+
+    assert code == 4401
+    # Its token was shown to no API server at all.
+    assert len(reviews.questions) == asked
 
 
 async def test_agent_may_name_its_cluster(console: Console) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from dra_console.events import announce, claim_topic, claims_topic, devices_topi
 from dra_console.mirror.models import ClaimState, Cluster, ResourceClaim
 from dra_console.telemetry import records
 from tests.builders.frames import a_device_sample, a_hello, a_sample, as_text
-from tests.builders.reviews import Reviews, Right
+from tests.builders.reviews import Reviews, Right, a_review_server
 from tests.integration.live.conftest import Console, closing_of, sign_in
 
 NODE_TOPIC = "telemetry.{}.gpu-01"
@@ -218,6 +219,22 @@ async def test_topic_of_another_cluster_or_of_nothing_is_refused(
         answer = await ask_for(browser, *topics)
 
     assert answer == {"subscribed": [], "refused": sorted(topics)}
+
+
+async def test_rights_in_one_cluster_open_no_topic_of_another(
+    console: Console, cluster: Cluster, admin_session: str, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    with a_review_server(tmp_path / "other") as nobody_may:
+        other = await in_database(Cluster.objects.create)(
+            name="other", kubeconfig=nobody_may.kubeconfig
+        )
+        here = [devices_topic(cluster.pk), claims_topic(cluster.pk), NODE_TOPIC.format(cluster.pk)]
+        there = [devices_topic(other.pk), claims_topic(other.pk), NODE_TOPIC.format(other.pk)]
+        async with console.browser(admin_session) as browser:
+            answer = await ask_for(browser, *here, *there)
+
+    assert answer == {"subscribed": sorted(here), "refused": sorted(there)}
 
 
 async def test_topic_that_is_no_longer_wanted_is_no_longer_told(
