@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from dra_console import events
+from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.inventory import device_states
 from dra_console.mirror.models import (
     ClaimState,
@@ -27,6 +28,7 @@ from dra_console.telemetry import store
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.claim_listing import visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
+from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
 from dra_console.web.presenters.claim_table import sign_of
 from dra_console.web.presenters.explanation import explanation_of
@@ -96,6 +98,7 @@ def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str
         "timeline": timeline_of(
             found, changes=changes[:CHANGES_SHOWN], prepared=prepared or (), attempts=attempts
         ),
+        "oddities": oddities_of_row(found, plural=RESOURCE_CLAIMS.plural),
         "yaml": as_yaml(found.raw),
         "topics": " ".join(topics),
         "claim_topic": topics[0],

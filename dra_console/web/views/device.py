@@ -17,6 +17,7 @@ from dra_console.mirror.models import Cluster, DeviceAssignment, Pool
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import DeviceKey
 from dra_console.web.cluster_page import on_cluster, require_list
+from dra_console.web.object_oddities import oddities_of_device
 from dra_console.web.presenters.device_page import device_page, utilisation_line
 from dra_console.web.presenters.live_state import LiveState, read_live_state
 from dra_console.web.presenters.reader import reader_of
@@ -51,6 +52,7 @@ def device(
         ),
         "line": utilisation_line(_history(cluster, key, live=live), now=live.now),
         "slice": state.device.slice,
+        "oddities": oddities_of_device(state.device, plural=RESOURCE_SLICES.plural),
         "pool": Pool.objects.filter(cluster=cluster, driver=driver, name=pool).first(),
         "devices_topic": events.devices_topic(cluster.pk),
         "telemetry_topics": events.telemetry_topic(cluster.pk, state.node_name),

@@ -18,6 +18,7 @@ from dra_console.provisioning.manifest import as_submitted
 from dra_console.sync.reading import object_in
 from dra_console.web.claim_listing import rows_of, visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
+from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.presenters.template_table import template_rows
 from dra_console.web.presenters.wants import wants_of
@@ -63,6 +64,7 @@ def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
         "wants": wants_of(object_in(found.raw, "spec").get("spec")),
         "rows": rows_of(cluster, claims),
         "columns": {},
+        "oddities": oddities_of_row(found, plural=RESOURCE_CLAIM_TEMPLATES.plural),
         "yaml": as_yaml(found.raw),
         "kubectl_command": snippet.kubectl_command(namespace, name),
         "curl_command": snippet.curl_command(
