@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.http import Http404
-from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +15,7 @@ from dra_console.allocator.model import Json
 from dra_console.api.paging import page_of_items
 from dra_console.api.queries import PageQuery, Query
 from dra_console.api.viewsets import ConsoleViewSet
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import cluster_named
 from dra_console.mirror.models import Cluster
 from dra_console.sync.advice import Advice, advice_for
@@ -151,7 +151,7 @@ class ClustersViewSet(ConsoleViewSet):
     def list(self, request: Request) -> Response:
         """List clusters by name, disabled ones too, a page at a time."""
         del request
-        followed = follow_states(Cluster.objects.order_by("name"), now=timezone.now())
+        followed = follow_states(Cluster.objects.order_by("name"), now=database_now())
         page = page_of_items(followed, key=_key, paging=self.paging(), shape=self._shape)
         return Response(page.envelope())
 
@@ -161,7 +161,7 @@ class ClustersViewSet(ConsoleViewSet):
         row = cluster_named(name)
         if row is None:
             raise Http404
-        [followed] = follow_states([row], now=timezone.now())
+        [followed] = follow_states([row], now=database_now())
         return Response(self._shape(followed))
 
     def _shape(self, followed: ClusterFollowed) -> Json:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
@@ -17,13 +16,14 @@ from rest_framework.views import APIView
 
 from dra_console.api.measures import measures
 from dra_console.api.permissions import TokenScope
+from dra_console.mirror.clock import database_now
 
 
 class _AtThisMoment(Collector):
     """Measures when it is asked."""
 
     def collect(self) -> Iterator[Metric]:
-        return measures(now=timezone.now())
+        return measures(now=database_now())
 
 
 class _LeftToTheEncoder(BaseContentNegotiation):

@@ -15,7 +15,6 @@ from typing import Final
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
-from django.utils import timezone
 
 from dra_console.leases import is_held, lease
 from dra_console.mirror.clock import database_now
@@ -108,7 +107,7 @@ def probe_cluster(cluster_id: int) -> None:
     """Note what the API server of a cluster says of itself; done twice at once it does no harm."""
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
     if cluster is not None and not _stopping.is_set():
-        probe(cluster, now=timezone.now())
+        probe(cluster, now=database_now())
 
 
 @shared_task

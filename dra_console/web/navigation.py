@@ -11,10 +11,10 @@ from datetime import datetime
 from django.db.models import Min
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from dra_console.access.errors import RightsUnknownError
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import enabled_clusters
 from dra_console.mirror.models import ClaimState, Cluster, Cursor
 from dra_console.sync.following import KindFollowed, troubled_kinds
@@ -122,7 +122,7 @@ def navigation_of(request: HttpRequest) -> Navigation:
     """Draw the frame for the page that the request asks for."""
     clusters = enabled_clusters()
     cluster = shown_cluster(request, clusters)
-    now = timezone.now()
+    now = database_now()
     troubles = () if cluster is None else troubled_kinds(cluster, now=now)
     counts = {
         "claims": (_waiting(request, cluster), "waiting"),

@@ -5,13 +5,13 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from dra_console.access.errors import RightsUnknownError
 from dra_console.access.inspection import may_inspect
 from dra_console.access.problems import visible_problems
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import cluster_named, enabled_clusters
 from dra_console.mirror.models import Cluster
 from dra_console.sync.following import follow_states
@@ -26,7 +26,7 @@ PROBLEMS_SHOWN = 100
 @vary_on_headers("HX-Request")
 def clusters(request: HttpRequest) -> HttpResponse:
     """List all clusters, disabled ones too; htmx gets the part that changes."""
-    followed = follow_states(Cluster.objects.order_by("name"), now=timezone.now())
+    followed = follow_states(Cluster.objects.order_by("name"), now=database_now())
     context = {"lines": [cluster_line(one) for one in followed]}
     is_part = "HX-Request" in request.headers
     return render(request, "web/_clusters_body.html" if is_part else "web/clusters.html", context)
@@ -44,7 +44,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404(f"No cluster is called {name}.")
     if row.enabled:
         settle_on(request, row, is_one_of_several=len(enabled_clusters()) > 1)
-    [followed] = follow_states([row], now=timezone.now())
+    [followed] = follow_states([row], now=database_now())
     context = {
         "shown": cluster_page(followed, may_inspect=may_inspect(request.user, row)),
         **_problems(request, row),

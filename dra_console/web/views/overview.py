@@ -14,6 +14,7 @@ from redis import RedisError
 from dra_console import events
 from dra_console.access import rules
 from dra_console.kube.kinds import RESOURCE_SLICES
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.inventory import DeviceState, device_states
 from dra_console.mirror.models import ClaimState, Cluster, Node, ResourceClaim
 from dra_console.mirror.tallies import PoolNumbers, pool_numbers
@@ -64,7 +65,7 @@ def overview(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
     lines = model_lines(states, reader=reader)
     concerns = [
-        *following_concerns(troubled_kinds(cluster, now=live.now), cluster_name=cluster.name),
+        *following_concerns(troubled_kinds(cluster, now=database_now()), cluster_name=cluster.name),
         *claim_concerns(_unsettled_claims(cluster, reader), now=live.now),
     ]
     if rules.may(request.user, cluster, "list", RESOURCE_SLICES):

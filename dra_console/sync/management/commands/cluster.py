@@ -7,11 +7,11 @@ from typing import Final
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
-from django.utils import timezone
 
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, KubeconfigError
 from dra_console.kube.introspection import missing_verbs
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Cursor
 from dra_console.sync.advice import advice_for, mirror_role_yaml
@@ -103,7 +103,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"      {line}")
 
     def _list(self) -> None:
-        followed = follow_states(Cluster.objects.order_by("name"), now=timezone.now())
+        followed = follow_states(Cluster.objects.order_by("name"), now=database_now())
         if not followed:
             self.stdout.write("no cluster yet; add one with `manage.py cluster add`")
         for one in followed:
