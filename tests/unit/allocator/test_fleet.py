@@ -22,7 +22,7 @@ from dra_console.allocator.world.index import index_of
 from tests.builders.objects import a_class, a_counter_set, a_node, an_object
 from tests.unit.allocator.alike_worlds import ALTERATIONS, a_body, altered
 from tests.unit.allocator.plain_first_fit import comparable, plain_first_fit
-from tests.unit.allocator.worlds import claim, every, pool, r, snapshot, used
+from tests.unit.allocator.worlds import claim, dev, every, pool, r, snapshot, used
 
 ONE = decode_claim(claim(r()))
 QUESTIONS = {
@@ -107,6 +107,25 @@ def test_a_slice_that_comes_changes_and_goes_is_followed() -> None:
     found.remove_slice("a-p-1-1-m")
     found.remove_slice("a-p-1-1-m")
     assert where(found, decode_claim(claim(r("r", "B")))) is None
+
+
+def test_a_node_that_does_not_fit_when_free_is_left_out_until_it_is_another_one() -> None:
+    nodes = [a_node(name) for name in ("n", "m")]
+    big = decode_claim(claim(r("r", "A", 'device.attributes["a"].model == "big"')))
+    found = fleet(*nodes, model_of("small", node="n"), model_of("big", node="m"))
+
+    assert where(found, big) == "m"
+    take(found, ONE, "first")
+    found.remove_claim("t/first")
+    assert where(found, big) == "m"
+    found.put_slice(decode_slice(model_of("big", node="n")))
+    assert where(found, big) == "n"
+    found.put_slice(decode_slice(model_of("small", node="n")))
+    assert where(found, big) == "m"
+
+
+def model_of(model: str, *, node: str) -> JsonObject:
+    return pool(f"p-{node}", dev("x", attributes={"model": {"string": model}}), node=node)
 
 
 def test_a_newer_generation_elsewhere_makes_a_pool_outdated() -> None:
