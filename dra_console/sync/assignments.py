@@ -2,12 +2,16 @@
 
 from collections import defaultdict
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, DeviceAssignment, ResourceClaim
 from dra_console.sync.changes import RowChange
-from dra_console.sync.reading import flag_in, name_in, object_in, objects_in, text_in
+from dra_console.sync.reading import flag_in, label_in, object_in, objects_in, pool_in, text_in
+
+LONGEST_REQUEST: Final = 127
+LONGEST_SHARE_ID: Final = 36
+"""As the API has them; what is longer is cut."""
 
 
 class Held(NamedTuple):
@@ -27,11 +31,11 @@ def held_by(allocation: JsonObject | None) -> dict[Held, JsonObject]:
     """
     held = {
         Held(
-            request=text_in(result, "request"),
-            driver=name_in(result, "driver"),
-            pool=text_in(result, "pool"),
-            device=name_in(result, "device"),
-            share_id=text_in(result, "shareID"),
+            request=text_in(result, "request")[:LONGEST_REQUEST],
+            driver=label_in(result, "driver"),
+            pool=pool_in(result, "pool"),
+            device=label_in(result, "device"),
+            share_id=text_in(result, "shareID")[:LONGEST_SHARE_ID],
         ): result
         for result in objects_in(allocation, "devices", "results")
     }

@@ -11,11 +11,14 @@ from typing import Final, TypeAlias
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.mirror.models import ClaimState
 from dra_console.sync.reading import (
+    LONGEST_NAME,
     flag_in,
     integer_in,
+    label_in,
     name_in,
     object_in,
     objects_in,
+    pool_in,
     text_in,
     texts_in,
 )
@@ -48,7 +51,7 @@ def pod_columns(pod: JsonObject) -> Mapping[str, Column]:
     return {
         "phase": text_in(pod, "status", "phase")[:PHASE_LENGTH],
         "node_name": name_in(pod, "spec", "nodeName"),
-        "scheduler_name": text_in(pod, "spec", "schedulerName"),
+        "scheduler_name": name_in(pod, "spec", "schedulerName"),
         "claim_names": dict(claim_names_of(pod)),
     }
 
@@ -92,8 +95,8 @@ def slice_columns(published: JsonObject) -> Mapping[str, Column]:
     its pool's problem says so.
     """
     return {
-        "driver": name_in(published, "spec", "driver"),
-        "pool": text_in(published, "spec", "pool", "name"),
+        "driver": label_in(published, "spec", "driver"),
+        "pool": pool_in(published, "spec", "pool", "name"),
         "pool_generation": integer_in(published, "spec", "pool", "generation") or 0,
         "pool_slice_count": integer_in(published, "spec", "pool", "resourceSliceCount") or 0,
         "node_name": name_in(published, "spec", "nodeName"),
@@ -158,7 +161,11 @@ def _only_node_of(allocation: JsonObject | None) -> str:
     terms = objects_in(allocation, "nodeSelector", "nodeSelectorTerms")
     fields = objects_in(terms[0], "matchFields") if len(terms) == 1 else []
     for requirement in fields:
-        names = [name for name in texts_in(requirement, "values") if "/" not in name]
+        names = [
+            name
+            for name in texts_in(requirement, "values")
+            if "/" not in name and len(name) <= LONGEST_NAME
+        ]
         pins = (text_in(requirement, "key"), text_in(requirement, "operator"))
         if pins == ("metadata.name", "In") and len(names) == 1:
             return names[0]

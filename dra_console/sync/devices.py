@@ -8,7 +8,14 @@ from dra_console.allocator.decoding.reading import LARGEST_INTEGER
 from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity
-from dra_console.sync.reading import name_in, object_in, objects_in, text_in
+from dra_console.sync.reading import (
+    LONGEST_LABEL,
+    label_in,
+    name_in,
+    object_in,
+    objects_in,
+    text_in,
+)
 
 COUNTER_SET_SUFFIX: Final = "-counter-set"
 """How GPU drivers name the counter set of one GPU: `gpu-0-counter-set` (node-agent.md 5.5)."""
@@ -40,7 +47,7 @@ def device_facts(
 ) -> DeviceFacts:
     """Read one entry of `spec.devices`; `uuids` maps the whole pool's UUIDs to names."""
     return DeviceFacts(
-        name=name_in(published, "name"),
+        name=label_in(published, "name"),
         position=position,
         node_name=name_in(published, "nodeName"),
         product_name=_attribute_text(published, "productName", driver=driver)[:PRODUCT_NAME_LENGTH],
@@ -56,7 +63,7 @@ def device_facts(
 def names_by_uuid(published: Sequence[JsonObject], *, driver: str) -> dict[str, str]:
     """Map the UUIDs that devices of a pool publish to their names."""
     return {
-        uuid: text_in(device, "name")
+        uuid: label_in(device, "name")
         for device in published
         if (uuid := _attribute_text(device, "uuid", driver=driver))
     }
@@ -82,9 +89,9 @@ def _parent_of(published: JsonObject, *, driver: str, uuids: Mapping[str, str]) 
     for draw in objects_in(published, "consumesCounters"):
         gpu = text_in(draw, "counterSet").removesuffix(COUNTER_SET_SUFFIX)
         if gpu and name.startswith(f"{gpu}-"):
-            return gpu
+            return gpu[:LONGEST_LABEL]
     if parent_uuid and PARTITION_INFIX in name:
-        return name.partition(PARTITION_INFIX)[0]
+        return name.partition(PARTITION_INFIX)[0][:LONGEST_LABEL]
     return ""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject, ResourceSlice
+from dra_console.sync.reading import label_in
 
 
 def pool_problem(newest: Sequence[JsonObject]) -> str:
@@ -26,7 +27,9 @@ def _problems(slices: Sequence[ResourceSlice]) -> Iterator[str]:
     elif len(slices) != counts[0]:
         generation = slices[0].generation
         yield f"{len(slices)} of {counts[0]} slices of generation {generation} seen"
-    if nameless := sorted({each for each in _device_names(slices) if not each or "/" in each}):
+    if nameless := sorted(
+        name for name in _device_names(slices) if not label_in({"name": name}, "name")
+    ):
         yield f"a device has a name that Kubernetes does not allow: {nameless[0]!r}"
     if twice := _twice(_device_names(slices)):
         yield f"device name occurs more than once: {twice}"

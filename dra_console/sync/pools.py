@@ -16,7 +16,7 @@ from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
 from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
 from dra_console.sync.pool_problems import pool_problem
-from dra_console.sync.reading import name_in, objects_in
+from dra_console.sync.reading import label_in, objects_in
 
 POOL_COLUMNS: Final = ("node_name", "generation", "slices_seen", "slices_expected", "problem")
 DEVICE_COLUMNS: Final = (
@@ -115,7 +115,7 @@ def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
     # The API server refuses a name that occurs twice in one slice, and a device without one;
     # a row per name is all that can be kept if one does get here, and the pool's problem
     # tells of it.
-    by_name = {name_in(device, "name"): device for device in reversed(published)}
+    by_name = {label_in(device, "name"): device for device in reversed(published)}
     return [device for name, device in reversed(by_name.items()) if name]
 
 

@@ -15,6 +15,8 @@ from django.utils.dateparse import parse_datetime
 from dra_console.allocator.model import Json, JsonObject
 
 INTEGERS: Final = range(-(2**63), 2**63)
+LONGEST_NAME: Final = 253
+LONGEST_LABEL: Final = 63
 
 
 def text_in(parent: Json, *path: str) -> str:
@@ -26,11 +28,23 @@ def text_in(parent: Json, *path: str) -> str:
 def name_in(parent: Json, *path: str) -> str:
     """Return the name at `path`, or the empty text.
 
-    Names of Kubernetes hold no slash. Pages and the API have them in addresses, so a text
-    with one is no name to them.
+    Names of Kubernetes hold no slash and at most 253 characters. Columns hold no more, and
+    pages and the API have names in addresses, so other texts are no names to them.
     """
     text = text_in(parent, *path)
-    return "" if "/" in text else text
+    return "" if "/" in text or len(text) > LONGEST_NAME else text
+
+
+def label_in(parent: Json, *path: str) -> str:
+    """Return the name at `path` likewise, of at most 63 characters, such as a device's."""
+    text = name_in(parent, *path)
+    return text if len(text) <= LONGEST_LABEL else ""
+
+
+def pool_in(parent: Json, *path: str) -> str:
+    """Return the name of a pool at `path` likewise; it may hold slashes."""
+    text = text_in(parent, *path)
+    return text if len(text) <= LONGEST_NAME else ""
 
 
 def integer_in(parent: Json, *path: str) -> int | None:

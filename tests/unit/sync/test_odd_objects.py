@@ -2,7 +2,7 @@
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, ObjectProblem
@@ -28,7 +28,13 @@ def cluster() -> Cluster:
     return row
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    # Each example writes dozens of rows; to shrink one would take hours.
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    print_blob=True,
+)
 @given(odd=odd_objects())
 def test_whatever_an_object_holds_it_is_mirrored_and_disturbs_no_other(
     cluster: Cluster, odd: list[JsonObject]
