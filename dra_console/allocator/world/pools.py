@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dra_console.allocator.inventory import (
-    PoolId,
-)
+from dra_console.allocator.inventory import PoolId
 from dra_console.allocator.quantity import Quantity
-from dra_console.allocator.rules import Feature
+from dra_console.allocator.world.contradictions import counter_contradiction, duplicate_device
 from dra_console.allocator.world.counters import Counter, totals_of
 from dra_console.allocator.world.published import (
     PublishedDevice,
@@ -80,7 +78,7 @@ class PoolGeneration:
     def contradiction(self) -> str:
         """What is wrong with the counters; empty if nothing is."""
         if self._contradiction is None:
-            self._contradiction = _counter_contradiction(self.slices)
+            self._contradiction = counter_contradiction(self.slices)
         return self._contradiction
 
 
@@ -222,36 +220,6 @@ def _node_pool(
     if not is_whole_here and len(generation.slices) != wanted:
         status = PoolStatus.INCOMPLETE
         problem = f"{len(generation.slices)} of {wanted} slices of generation {number}"
-    elif contradiction := _duplicate(slices) or generation.contradiction:
+    elif contradiction := duplicate_device(slices) or generation.contradiction:
         status, problem = PoolStatus.INVALID, contradiction
     return NodePool(slices[0].pool_id, status, problem, slices, generation)
-
-
-def _duplicate(slices: Sequence[PublishedSlice]) -> str:
-    names: set[str] = set()
-    for device in (device for each in slices if each.has_devices for device in each.slice.devices):
-        if device.name in names:
-            return f"duplicate device {device.name}"
-        names.add(device.name)
-    return ""
-
-
-def _counter_contradiction(slices: Sequence[PublishedSlice]) -> str:
-    if slices and Feature.PARTITIONABLE_DEVICES not in slices[0].rules.features:
-        return ""
-    counter_sets: dict[str, frozenset[str]] = {}
-    for counter_set in (shared for each in slices for shared in each.slice.shared_counters):
-        if counter_set.name in counter_sets:
-            return f"duplicate counter set {counter_set.name}"
-        counter_sets[counter_set.name] = frozenset(counter_set.counters)
-    for device in (device for each in slices if each.has_devices for device in each.slice.devices):
-        for counter_set in device.consumes_counters:
-            if counter_set.name not in counter_sets:
-                return f"device {device.name} draws on no such set {counter_set.name}"
-            unknown = set(counter_set.counters) - counter_sets[counter_set.name]
-            if unknown:
-                return (
-                    f"device {device.name} draws on no such counter "
-                    f"{min(unknown)} of {counter_set.name}"
-                )
-    return ""
