@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from dra_console.allocator.cel import moments
-from dra_console.allocator.cel.operators import INT_MAX, INT_MIN, UINT_MAX, Function, timestamp
+from dra_console.allocator.cel.arithmetic import INT_MAX, INT_MIN, UINT_MAX, timestamp
+from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.values import (
     Duration,
     EvaluationError,

@@ -9,10 +9,11 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from dra_console.allocator.cel import run_costs
+from dra_console.allocator.cel.arithmetic import add
 from dra_console.allocator.cel.folds import folded
 from dra_console.allocator.cel.frames import Failure, Frame, Growing, Lazy, Meter, Step
 from dra_console.allocator.cel.library import FUNCTIONS
-from dra_console.allocator.cel.operators import Function, add, is_in, item, item_or_none
+from dra_console.allocator.cel.operators import Function, is_in, item, item_or_none
 from dra_console.allocator.cel.steps import SPECIAL, optional_item
 from dra_console.allocator.cel.tree import (
     Call,

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Final
 
 from dra_console.allocator.cel import strings
-from dra_console.allocator.cel.operators import Function, add, compare
+from dra_console.allocator.cel.arithmetic import add
+from dra_console.allocator.cel.operators import Function, compare
 from dra_console.allocator.cel.strings import whole
 from dra_console.allocator.cel.values import (
     Duration,

@@ -8,13 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from dra_console.allocator.cel.operators import (
-    INT_MAX,
-    INT_MIN,
-    TIMESTAMP_MAX,
-    TIMESTAMP_MIN,
-    Function,
-)
+from dra_console.allocator.cel.arithmetic import INT_MAX, INT_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
+from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.values import (
     Duration,
     EvaluationError,

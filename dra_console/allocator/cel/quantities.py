@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from dra_console.allocator.cel.operators import INT_MAX, INT_MIN, Function
+from dra_console.allocator.cel.arithmetic import INT_MAX, INT_MIN
+from dra_console.allocator.cel.operators import Function
 from dra_console.allocator.cel.strings import text
 from dra_console.allocator.cel.values import (
     ComputedQuantity,
