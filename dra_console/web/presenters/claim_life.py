@@ -113,6 +113,10 @@ def _change(claim: ResourceClaim, change: ObjectChange) -> Happening:
         words = ", ".join(str(device).rpartition("/")[2] for device in detail["devices"])
     elif "reserved_for" in detail:
         words = ", ".join(map(str, detail["reserved_for"]))
+    elif "said" in detail:
+        words = "; ".join(map(str, detail["said"]))
+    if "more" in detail:
+        words += f" and {detail['more']} more"
     return Happening(at, change.happened, words)
 
 

@@ -73,7 +73,9 @@ def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str
     prepared = _prepared(found)
     pods = _pods(found)
     attempts = list(Attempt.objects.of(cluster, found.uid)[:ATTEMPTS_SHOWN])
-    changes = ObjectChange.objects.filter(cluster=cluster, uid=found.uid)
+    changes = ObjectChange.objects.filter(cluster=cluster, uid=found.uid).order_by(
+        "-seen_at", "-pk"
+    )
     newest = attempts[0] if attempts else None
     shown = (
         explanation_of(newest.explanation, reader=reader, selected=selected)

@@ -7,7 +7,7 @@ from dra_console.kube.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, Kind
 from dra_console.mirror.models import Cluster, ObjectChange
 from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reconcile import apply
-from dra_console.sync.retention import KEPT, forget_old_changes
+from dra_console.sync.retention import KEPT, KEPT_PER_OBJECT, forget_old_changes
 from tests.builders.objects import NAMESPACE, a_claim, a_class
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_url")]
@@ -52,3 +52,26 @@ def test_a_claim_that_is_still_there_keeps_its_whole_life(cluster: Cluster) -> N
 
     assert forget_old_changes(now=NOW) == 0
     assert remembered() == {"long-lived"}
+
+
+def test_an_object_that_changes_all_the_time_keeps_its_newest_changes(cluster: Cluster) -> None:
+    come_and_go(cluster, DEVICE_CLASSES, a_class("quiet"), at=NOW)
+    ObjectChange.objects.bulk_create(
+        ObjectChange(
+            cluster=cluster,
+            plural="resourceclaims",
+            name="busy",
+            uid="busy",
+            seen_at=NOW + timedelta(seconds=number),
+            happened=f"reserved {number}",
+        )
+        for number in range(KEPT_PER_OBJECT + 3)
+    )
+
+    forgotten = forget_old_changes(now=NOW)
+
+    assert forgotten == 3
+    oldest = ObjectChange.objects.filter(uid="busy").order_by("seen_at").first()
+    assert oldest is not None
+    assert oldest.happened == "reserved 3"
+    assert remembered() == {"quiet", "busy"}
