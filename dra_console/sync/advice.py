@@ -112,7 +112,7 @@ def _advice(followed: ClusterFollowed) -> Iterator[Advice]:
         for kind in by_state.get(FollowState.FAILING, []):
             yield Advice(
                 f"{kind.plural} cannot be followed",
-                f"{kind.error} It is tried again every few seconds.",
+                f"{kind.error.rstrip('.')}. It is tried again every few seconds.",
             )
 
 
@@ -129,7 +129,7 @@ def _unreachable(followed: ClusterFollowed) -> Advice:
     )
     return Advice(
         headline,
-        f"It said: {said} The credentials are in {place}{context}. Pages show what was seen "
+        f"{said.rstrip('.')}. The credentials are in {place}{context}. Pages show what was seen "
         "last, with its age. The server is asked again every half a minute; to try at once:",
         f"kubectl --kubeconfig {cluster.kubeconfig} get --raw /version"
         if cluster.kubeconfig

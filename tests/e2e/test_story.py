@@ -160,7 +160,8 @@ def test_each_page_has_no_serious_violation_and_breaks_no_policy(
         visitor.wait_until_live()
         found[name] = visitor.violations()
         visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")
-    for name in ("templates/", "request/", "devices/gpu.nvidia.com/gpu-01/gpu-0/"):
+    detail_pages = ("clusters/", "clusters/demo/", "devices/gpu.nvidia.com/gpu-01/gpu-0/")
+    for name in ("templates/", "request/", *detail_pages):
         visitor.open(name)
         found[name] = visitor.violations()
         visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")
