@@ -1,7 +1,9 @@
 """Two clusters behind one API, what is told of each, and what Prometheus is told."""
 
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -200,6 +202,21 @@ class TestMetrics:
         assert values["claims"]["other", "pending"] == 1
         assert values["pools"] == {("other",): 0, ("served",): 2}
         assert values["sync_windows_held"] == {("other",): 0, ("served",): 0}
+
+    @pytest.mark.usefixtures("other")
+    def test_each_is_in_the_guide(self, admin: User) -> None:
+        guide = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
+        documented = {
+            name
+            for row in re.findall(r"^\| (`[a-z_`, ]+`) \|", guide, flags=re.MULTILINE)
+            for name in re.findall(r"`([a-z_]+)`", row)
+        }
+
+        answer = client_of(admin).get("/metrics").content.decode()
+
+        told = set(re.findall(rf"^# HELP {PREFIX}(\w+) ", answer, flags=re.MULTILINE))
+        assert len(told) > 10
+        assert told - documented == set()
 
     def test_what_is_not_known_is_absent(self, admin: User, cluster: Cluster) -> None:
         Cursor.objects.create(cluster=cluster, plural="pods")
