@@ -11,20 +11,17 @@ from typing import Final, Self
 from dra_console.allocator.model import JsonObject
 from dra_console.kube import credentials
 from dra_console.kube.connection import Connection
-from dra_console.kube.errors import ApiError, ExpiredError
+from dra_console.kube.errors import ExpiredError
 from dra_console.kube.identity import User
 from dra_console.kube.kinds import PODS, Kind
 from dra_console.kube.lists import Listed, Selection, pages_of, whole_list
 from dra_console.kube.session import Session
 from dra_console.kube.shapes import written_as
 from dra_console.kube.transport import Request, Transport
-from dra_console.kube.writes import can_patch, patch_by_replacing
+from dra_console.kube.writes import can_patch, identity_in, patch_by_replacing, write_options
 
 __all__ = ["Client", "Listed", "User"]
 """A client is spoken to in terms of the other two."""
-
-STRICT: Final = {"fieldValidation": "Strict"}
-"""As kubectl asks: a field that the server does not know is refused, not dropped."""
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -137,7 +134,7 @@ class Client:
             lambda served: Request(
                 "POST",
                 served.path(namespace),
-                query=STRICT | _dry_run(dry_run),
+                query=write_options(dry_run=dry_run),
                 body=written_as(body, served=served),
             ),
         )
@@ -156,13 +153,13 @@ class Client:
             ConflictError: it changed since the `resourceVersion` in `body`.
 
         """
-        namespace, name = _identity(body)
+        namespace, name = identity_in(body)
         return self.session.speak(
             kind,
             lambda served: Request(
                 "PUT",
                 served.path(namespace, name, subresource),
-                query=STRICT | _dry_run(dry_run),
+                query=write_options(dry_run=dry_run),
                 body=written_as(body, served=served),
             ),
         )
@@ -193,7 +190,7 @@ class Client:
             lambda served: Request(
                 "PATCH",
                 served.path(namespace, name, subresource),
-                query=STRICT,
+                query=write_options(),
                 body=patch | ({"apiVersion": served.api_version} if "apiVersion" in patch else {}),
                 content_type=MERGE_PATCH,
             ),
@@ -251,16 +248,3 @@ class Client:
     def close(self) -> None:
         """Close the connections that nobody is using."""
         self.session.close()
-
-
-def _dry_run(dry_run: bool) -> dict[str, str]:  # noqa: FBT001 - the API's own flag
-    return {"dryRun": "All"} if dry_run else {}
-
-
-def _identity(body: JsonObject) -> tuple[str | None, str]:
-    metadata = body.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
-    if not isinstance(name, str):
-        raise ApiError("metadata.name: expected the name of the object to replace, got none")
-    return namespace if isinstance(namespace, str) else None, name

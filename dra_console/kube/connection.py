@@ -74,6 +74,7 @@ class Connection:
         self._load = load
         self._clock = clock
         self._lock = threading.Lock()
+        self._token_lock = threading.Lock()
         self._login = self._log_in(None)
 
     def send(self, exchange: Exchange) -> urllib3.BaseHTTPResponse:
@@ -115,14 +116,22 @@ class Connection:
         login = self._login
         if login.renew_at is None or self._clock() < login.renew_at:
             return login
-        with self._lock:
+        if not self._lock.acquire(blocking=False):
+            # Another thread renews them, and these are good for a moment yet.
+            return login
+        try:
             if self._login is login:
-                try:
-                    self._login = self._log_in(login)
-                except KubeconfigError as error:
-                    log.warning("credentials not renewed", reason=str(error))
-                    self._login = replace(login, renew_at=self._clock() + RETRY_SECONDS)
+                self._login = self._renewed(login)
             return self._login
+        finally:
+            self._lock.release()
+
+    def _renewed(self, login: _Login) -> _Login:
+        try:
+            return self._log_in(login)
+        except KubeconfigError as error:
+            log.warning("credentials not renewed", reason=str(error))
+            return replace(login, renew_at=self._clock() + RETRY_SECONDS)
 
     def _log_in(self, before: _Login | None) -> _Login:
         """Load the credentials, and keep the connections of `before` if they still serve."""
@@ -146,7 +155,7 @@ class Connection:
     def _send_as(self, login: _Login, exchange: Exchange) -> urllib3.BaseHTTPResponse:
         configuration = login.credentials.configuration
         headers = exchange.headers.copy()
-        with self._lock:
+        with self._token_lock:
             # The package renews tokens of its own auth providers in here.
             authorization = configuration.get_api_key_with_prefix(
                 "BearerToken", alias="authorization"

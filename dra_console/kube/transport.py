@@ -18,7 +18,7 @@ from urllib3.connection import HTTPConnection
 
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.connection import UNAUTHORIZED, Connection, Exchange
-from dra_console.kube.errors import ApiError, error_of
+from dra_console.kube.errors import ApiError, KubeconfigError, error_of
 from dra_console.kube.lenient import loads_leniently
 
 Headers: TypeAlias = Sequence[tuple[str, str]]
@@ -165,6 +165,8 @@ def _loads(raw: bytes) -> Json:
 
 def _passes(error: ApiError) -> bool:
     """Tell whether the next attempt may succeed, and soon enough to wait for it."""
+    if isinstance(error, KubeconfigError):
+        return False
     if (error.retry_after_seconds or 0) > LONGEST_PAUSE_SECONDS:
         return False
     return error.status == 0 or error.status in _PASSING

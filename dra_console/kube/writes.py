@@ -1,15 +1,39 @@
-"""Writes that cannot be sent as they are, since the server speaks an older version."""
+"""What writes ask for, and patches that a server of an older version would not understand."""
 
 from collections.abc import Callable
 from typing import Final
 
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.errors import ConflictError
+from dra_console.kube.errors import ApiError, ConflictError
 from dra_console.kube.kinds import Kind
 from dra_console.kube.merging import merged_object
 from dra_console.kube.shapes import is_reshaped
 
 ATTEMPTS: Final = 5
+
+
+def write_options(*, dry_run: bool = False) -> dict[str, str]:
+    """Spell the query of a write.
+
+    As with kubectl, a field that the server does not know is refused and not dropped.
+    """
+    query = {"fieldValidation": "Strict"}
+    return query | {"dryRun": "All"} if dry_run else query
+
+
+def identity_in(body: JsonObject) -> tuple[str | None, str]:
+    """Return the namespace, if any, and the name in an object's metadata.
+
+    Raises:
+        ApiError: it has no name.
+
+    """
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    if not isinstance(name, str):
+        raise ApiError("metadata.name: expected the name of the object to replace, got none")
+    return namespace if isinstance(namespace, str) else None, name
 
 
 def can_patch(patch: JsonObject, *, served: Kind) -> bool:

@@ -194,6 +194,7 @@ class TestPrograms:
         plugin.will_give({"token": "one"})
         secure.write_kubeconfig(authority=authority.pair.certificate, exec=plugin.spec)
         client = secure.client()
+        ran = len(plugin.runs)
         (plugin.directory / "answer").unlink()
         secure.answers.clear()
         secure.will_answer(REFUSED)
@@ -202,6 +203,7 @@ class TestPrograms:
             ask(client)
 
         assert str(secure.kubeconfig) in str(failed.value)
+        assert len(plugin.runs) == ran + 1, "it was asked again and again"
 
     @pytest.mark.parametrize(
         ("changed", "words"),
