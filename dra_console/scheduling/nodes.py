@@ -8,6 +8,7 @@ claim page shows it beside the device reasons.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import structlog
 
@@ -31,6 +32,41 @@ class NodeUse:
 
     requested: dict[str, Quantity] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
     pods: int = 0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A node as long as a run lasts: what it offers is read once for all pods."""
+
+    node: Node
+
+    @cached_property
+    def offered(self) -> dict[str, Quantity]:
+        """What of the counted resources the node has at all, and how many pods it takes.
+
+        Raises:
+            QuantityError: an amount is none.
+
+        """
+        allocatable = object_of(object_of(self.node.raw.get("status")).get("allocatable"))
+        return _quantities({name: allocatable.get(name) for name in ("pods", *COUNTED)})
+
+
+@dataclass(frozen=True)
+class PodNeeds:
+    """A pod that looks for a node: what it requests is added up once for all nodes."""
+
+    pod: JsonObject
+
+    @cached_property
+    def requests(self) -> dict[str, Quantity]:
+        """What it requests at its peak.
+
+        Raises:
+            QuantityError: a request is not a quantity.
+
+        """
+        return requests_of(self.pod)
 
 
 def use_of_nodes(pods: Iterable[Pod]) -> dict[str, NodeUse]:
@@ -83,23 +119,24 @@ def requests_of(pod: JsonObject) -> dict[str, Quantity]:
     return total
 
 
-def why_not(node: Node, pod: JsonObject, use: NodeUse) -> str | None:
+def why_not(candidate: Candidate, needs: PodNeeds, use: NodeUse) -> str | None:
     """Name the first reason why the pod cannot run on the node; None: it can.
 
     Raises:
         AllocatorError: the pod's requests or its node affinity cannot be read.
 
     """
+    node = candidate.node
     if node.ready is not True:
         return "the node is not ready" if node.ready is False else "the node's state is not known"
     if node.unschedulable:
         return "the node is cordoned"
-    spec = object_of(pod.get("spec"))
+    spec = object_of(needs.pod.get("spec"))
     if taint := _untolerated_taint(node.raw, objects_of(spec.get("tolerations"))):
         return f"the node has taint {taint}, which the pod does not tolerate"
     if not _selected(node, spec):
         return "the pod's node selector or affinity does not match the node"
-    return _lacking(node.raw, pod, use)
+    return _lacking(candidate, needs, use)
 
 
 def by_preference(nodes: Iterable[Node], *, held_devices: Mapping[str, int]) -> list[Node]:
@@ -107,15 +144,14 @@ def by_preference(nodes: Iterable[Node], *, held_devices: Mapping[str, int]) -> 
     return sorted(nodes, key=lambda node: (-held_devices.get(node.name, 0), node.name))
 
 
-def _lacking(node: JsonObject, pod: JsonObject, use: NodeUse) -> str | None:
-    allocatable = object_of(object_of(node.get("status")).get("allocatable"))
+def _lacking(candidate: Candidate, needs: PodNeeds, use: NodeUse) -> str | None:
     try:
-        limits = _quantities({name: allocatable.get(name) for name in ("pods", *COUNTED)})
+        limits = candidate.offered
     except QuantityError as error:
         return f"what the node offers cannot be read: {error}"
     if "pods" in limits and Quantity.of(use.pods + 1) > limits["pods"]:
         return f"the node runs {use.pods} pods and takes no more"
-    wanted = requests_of(pod)
+    wanted = needs.requests
     for name in COUNTED:
         if name not in limits or wanted.get(name, NOTHING) == NOTHING:
             continue

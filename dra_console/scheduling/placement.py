@@ -1,7 +1,8 @@
 """Choose a node for a pod, and devices on it: pure, from one snapshot.
 
 Nodes come in order of preference and the first on which all claims fit is taken. Which
-device it is on that node is the allocator's first fit.
+device it is on that node is the allocator's first fit. A node whose search ran out of steps
+is passed over; only if no other takes the pod, nothing is decided.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 
 from dra_console.allocator.model import AllocationResult, Node, ResourceClaim, Snapshot
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
-from dra_console.allocator.search.search import allocate
+from dra_console.allocator.search.first_fit import first_fit
+from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
+from dra_console.allocator.world.index import index_of
 from dra_console.allocator.world.nodes import NodeSelectorError, selects
 
 
@@ -47,29 +50,36 @@ def place(
     *,
     nodes: Sequence[Node],
     node_reasons: Mapping[str, str],
+    step_budget: int = DEFAULT_STEP_BUDGET,
 ) -> Placed | NotPlaced | NotDecided:
-    """Try `nodes` in order; `node_reasons` are those left out before, with the reason."""
+    """Try `nodes` in order; `node_reasons` are those left out before, with the reason.
+
+    `step_budget` bounds the search on one node.
+    """
     reasons = dict(node_reasons)
     unallocated = [claim for claim in claims if claim.allocation is None]
     allocated = [claim for claim in claims if claim.allocation is not None]
     unavailable: set[str] = set()
+    usable: list[Node] = []
     for node in nodes:
         try:
             elsewhere = [claim for claim in allocated if not _usable_on(claim, node)]
-            if elsewhere:
-                unavailable.update(claim.uid for claim in elsewhere)
-                reasons[node.name] = f"claim {elsewhere[0].name} is allocated on another node"
-                continue
-            answer = allocate(snapshot, unallocated, node=node)
         except NodeSelectorError as error:
             return NotDecided(str(error))
-
-        if isinstance(answer, Allocated):
-            return Placed(node.name, answer.results)
-        if isinstance(answer, BrokenInput):
-            return NotDecided(str(answer))
-        if isinstance(answer, BudgetExhausted):
-            return NotDecided(f"the search on {node.name} ended by its step budget")
+        if elsewhere:
+            unavailable.update(claim.uid for claim in elsewhere)
+            reasons[node.name] = f"claim {elsewhere[0].name} is allocated on another node"
+        else:
+            usable.append(node)
+    found = first_fit(index_of(snapshot), unallocated, nodes=usable, step_budget=step_budget)
+    match found.outcome:
+        case Allocated(results) if found.node is not None:
+            return Placed(found.node.name, results)
+        case BrokenInput() as broken:
+            return NotDecided(str(broken))
+        case BudgetExhausted():
+            where = found.gave_up.name if found.gave_up else "no node"
+            return NotDecided(f"the search on {where} ended by its step budget")
     return NotPlaced(reasons, tuple(claim for claim in allocated if claim.uid in unavailable))
 
 

@@ -7,9 +7,8 @@ A pod or claim that trips the run over something in it is told of (`left_out`) a
 over, so that the others do not wait for it to be mended; errors of database and Redis end the run.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import structlog
 from django.utils import timezone
@@ -18,8 +17,6 @@ from dra_console.allocator.api_json import object_of
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.errors import AllocatorError, DecodeError
 from dra_console.allocator.explanation.explain import NOBODY_LEFT_OUT, explain
-from dra_console.allocator.model import Node as AllocatorNode
-from dra_console.allocator.model import Snapshot
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, Kind
@@ -28,11 +25,20 @@ from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
 from dra_console.mirror.models.cluster import MirroredObject
 from dra_console.scheduling import attempts, left_out, pod_events
+from dra_console.scheduling.carried import Carried
 from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.left_out import LeftOut
 from dra_console.scheduling.models import Attempt
-from dra_console.scheduling.nodes import NodeUse, add_pod, by_preference, use_of_nodes, why_not
+from dra_console.scheduling.nodes import (
+    Candidate,
+    NodeUse,
+    PodNeeds,
+    add_pod,
+    by_preference,
+    use_of_nodes,
+    why_not,
+)
 from dra_console.scheduling.placement import NotPlaced, Placed, place
 from dra_console.scheduling.queue import WaitingPod, pending_claims, waiting_pods
 from dra_console.scheduling.snapshot import read_snapshot, settle_written
@@ -58,8 +64,8 @@ class _Run:
     cluster: Cluster
     client: Client
     lease: Lease
-    snapshot: Snapshot
-    nodes: list[Node]
+    carried: Carried
+    nodes: list[Candidate]
     uses: dict[str, NodeUse]
 
     left_out: list[LeftOut]
@@ -82,8 +88,12 @@ def run(cluster: Cluster, lease: Lease) -> int:
         cluster=cluster,
         client=client,
         lease=lease,
-        snapshot=snapshot,
-        nodes=[node for node in Node.objects.filter(cluster=cluster) if node.name in readable],
+        carried=Carried(snapshot),
+        nodes=[
+            Candidate(node)
+            for node in Node.objects.filter(cluster=cluster)
+            if node.name in readable
+        ],
         uses=use_of_nodes(Pod.objects.filter(cluster=cluster)),
         left_out=[*read.unreadable],
     )
@@ -131,23 +141,24 @@ def _passed_over(kind: Kind, row: MirroredObject, error: Exception) -> LeftOut:
 def _try_pod(state: _Run, waiting: WaitingPod) -> bool:
     """Place one pod if it can be; tell whether it was bound."""
     pod = waiting.pod
-    by_uid = {claim.uid: claim for claim in state.snapshot.claims}
-    claims = [by_uid[claim.uid] for claim in waiting.claims if claim.uid in by_uid]
+    known = state.carried.claims
+    claims = [known[claim.uid] for claim in waiting.claims if claim.uid in known]
     if len(claims) < len(waiting.claims):
         return False  # unreadable claim: its page says why
+    needs = PodNeeds(pod.raw)
     reasons = {
-        node.name: reason
-        for node in state.nodes
-        if (reason := why_not(node, pod.raw, state.uses.get(node.name, NodeUse())))
+        each.node.name: reason
+        for each in state.nodes
+        if (reason := why_not(each, needs, state.uses.get(each.node.name, NodeUse())))
     }
     candidates = by_preference(
-        (node for node in state.nodes if node.name not in reasons),
-        held_devices=_held_devices(state.snapshot),
+        (each.node for each in state.nodes if each.node.name not in reasons),
+        held_devices=state.carried.held_devices,
     )
     answer = place(
-        state.snapshot,
+        state.carried.snapshot,
         claims,
-        nodes=_in_order(state.snapshot, [node.name for node in candidates]),
+        nodes=state.carried.nodes([node.name for node in candidates]),
         node_reasons=reasons,
     )
     if isinstance(answer, Placed):
@@ -172,13 +183,11 @@ def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
     pod = waiting.pod
     _explain(state, waiting.claims, pod_name=pod.name, node_names=[placed.node_name])
     allocations = iter(placed.allocations)
-    by_uid = {claim.uid: claim for claim in state.snapshot.claims}
+    known = state.carried.claims
     planned = [
         PlannedClaim(
             raw=claim.raw,
-            allocation=next(allocations).to_json()
-            if by_uid[claim.uid].allocation is None
-            else None,
+            allocation=next(allocations).to_json() if known[claim.uid].allocation is None else None,
         )
         for claim in waiting.claims
     ]
@@ -191,16 +200,12 @@ def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
         )
     except ApiError as error:
         log.warning("plan not written", pod=str(pod), error=str(error))
-        state.snapshot = read_snapshot(state.cluster).snapshot
+        state.carried = Carried(read_snapshot(state.cluster).snapshot)
         return False
     if isinstance(done, Dropped):
-        state.snapshot = read_snapshot(state.cluster).snapshot
+        state.carried = Carried(read_snapshot(state.cluster).snapshot)
         return False
-    written = {claim.uid: claim for claim in map(decode_claim, done)}
-    state.snapshot = replace(
-        state.snapshot,
-        claims=tuple(written.get(claim.uid, claim) for claim in state.snapshot.claims),
-    )
+    state.carried.take(map(decode_claim, done))
     add_pod(state.uses.setdefault(placed.node_name, NodeUse()), pod.raw)
     pod_events.scheduled(state.client, pod, placed.node_name)
     return True
@@ -219,15 +224,15 @@ def _explain(
     Whether one lacks them is the snapshot's to say: it counts writes that the mirror has not
     shown yet.
     """
-    by_uid = {claim.uid: claim for claim in state.snapshot.claims}
+    known = state.carried.claims
     decoded = [
-        by_uid[claim.uid]
+        known[claim.uid]
         for claim in claims
-        if claim.uid in by_uid and by_uid[claim.uid].allocation is None
+        if claim.uid in known and known[claim.uid].allocation is None
     ]
     if not decoded:
         return None
-    explanation = explain(state.snapshot, decoded, node_names=node_names, left_out=left_out)
+    explanation = explain(state.carried.snapshot, decoded, node_names=node_names, left_out=left_out)
     tried = {claim.uid for claim in decoded}
     attempt = None
     for claim in claims:
@@ -258,23 +263,3 @@ def _is_unbound(client: Client, pod: Pod) -> bool:
     live = client.get(PODS, pod.name, namespace=pod.namespace)
     is_same = object_of(live.get("metadata")).get("uid") == pod.uid
     return is_same and not object_of(live.get("spec")).get("nodeName")
-
-
-def _held_devices(snapshot: Snapshot) -> Counter[str]:
-    pools = {
-        slice_.pool_id: slice_.reach.node_name
-        for slice_ in snapshot.slices
-        if slice_.reach.node_name
-    }
-    return Counter(
-        pools[result.device_id.pool_id]
-        for claim in snapshot.claims
-        if claim.allocation is not None
-        for result in claim.allocation.results
-        if not result.admin_access and result.device_id.pool_id in pools
-    )
-
-
-def _in_order(snapshot: Snapshot, names: list[str]) -> list[AllocatorNode]:
-    by_name = {node.name: node for node in snapshot.nodes}
-    return [by_name[name] for name in names if name in by_name]

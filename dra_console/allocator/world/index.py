@@ -57,5 +57,24 @@ def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
         return known.setdefault(rules, index)
 
 
+def carry_index(before: Snapshot, after: Snapshot) -> None:
+    """Index a snapshot at the cost of its claims, since all else is as in an indexed one.
+
+    Nothing is done unless nodes, slices, classes and taint rules are the very same.
+    """
+    if not (
+        after.nodes is before.nodes
+        and after.slices is before.slices
+        and after.classes is before.classes
+        and after.taint_rules is before.taint_rules
+    ):
+        return
+    with _lock:
+        known = dict(_indexes.get(before, {}))
+    carried = {rules: index.with_claims(after.claims) for rules, index in known.items()}
+    with _lock:
+        _indexes.setdefault(after, carried)
+
+
 _lock: Final = Lock()
 _indexes: Final[WeakKeyDictionary[Snapshot, dict[Rules, Index]]] = WeakKeyDictionary()

@@ -14,7 +14,7 @@ from dra_console.allocator.world.index import Index
 def plain_first_fit(
     index: Index, claims: Sequence[ResourceClaim], *, nodes: Sequence[Node], step_budget: int
 ) -> FirstFit:
-    is_exhausted = False
+    gave_up: Node | None = None
     invalid_pools: dict[tuple[PoolId, str], None] = {}
     for tried, node in enumerate(nodes, start=1):
         outcome = search_node(index, claims, node=node, step_budget=step_budget)
@@ -24,11 +24,11 @@ def plain_first_fit(
             case BrokenInput():
                 return FirstFit(None, outcome, tried)
             case BudgetExhausted():
-                is_exhausted = True
+                gave_up = gave_up or node
             case DoesNotFit():
                 invalid_pools |= dict.fromkeys(outcome.invalid_pools)
-    if is_exhausted:
-        return FirstFit(None, BudgetExhausted(0), len(nodes))
+    if gave_up is not None:
+        return FirstFit(None, BudgetExhausted(0), len(nodes), gave_up)
     return FirstFit(None, DoesNotFit(0, tuple(invalid_pools)), len(nodes))
 
 

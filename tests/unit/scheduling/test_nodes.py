@@ -4,7 +4,9 @@ import pytest
 
 from dra_console.mirror.models import Node, Pod
 from dra_console.scheduling.nodes import (
+    Candidate,
     NodeUse,
+    PodNeeds,
     by_preference,
     requests_of,
     use_of_nodes,
@@ -29,41 +31,45 @@ def a_bound_pod(node_name: str, *, phase: str = "Running", requests: dict[str, s
     return Pod(node_name=node_name, phase=phase, raw=a_pod(requests=requests))
 
 
+def refusal(node: Node, pod: dict[str, Any], use: NodeUse) -> str | None:
+    return why_not(Candidate(node), PodNeeds(pod), use)
+
+
 def test_a_ready_node_with_room_takes_the_pod() -> None:
-    assert why_not(a_node_row(), a_pod(requests={"cpu": "500m"}), NodeUse()) is None
+    assert refusal(a_node_row(), a_pod(requests={"cpu": "500m"}), NodeUse()) is None
 
 
 @pytest.mark.parametrize(
     ("ready", "words"), [(False, "not ready"), (None, "not known")], ids=["not-ready", "unknown"]
 )
 def test_a_node_that_is_not_known_to_be_ready_takes_no_pod(ready: bool | None, words: str) -> None:
-    assert words in (why_not(a_node_row(ready=ready), a_pod(), NodeUse()) or "")
+    assert words in (refusal(a_node_row(ready=ready), a_pod(), NodeUse()) or "")
 
 
 def test_a_cordoned_node_takes_no_pod() -> None:
-    assert why_not(a_node_row(unschedulable=True), a_pod(), NodeUse()) == "the node is cordoned"
+    assert refusal(a_node_row(unschedulable=True), a_pod(), NodeUse()) == "the node is cordoned"
 
 
 def test_a_taint_keeps_off_pods_that_do_not_tolerate_it() -> None:
     node = a_node_row(taints=[{"key": "gpu", "value": "only", "effect": "NoSchedule"}])
     tolerating = a_pod(tolerations=[{"key": "gpu", "operator": "Exists"}])
 
-    assert "gpu=only:NoSchedule" in (why_not(node, a_pod(), NodeUse()) or "")
-    assert why_not(node, tolerating, NodeUse()) is None
+    assert "gpu=only:NoSchedule" in (refusal(node, a_pod(), NodeUse()) or "")
+    assert refusal(node, tolerating, NodeUse()) is None
 
 
 def test_a_taint_that_only_prefers_keeps_nobody_off() -> None:
     node = a_node_row(taints=[{"key": "gpu", "effect": "PreferNoSchedule"}])
 
-    assert why_not(node, a_pod(), NodeUse()) is None
+    assert refusal(node, a_pod(), NodeUse()) is None
 
 
 def test_a_node_selector_must_match_the_labels() -> None:
     matching = a_pod(nodeSelector={"kubernetes.io/hostname": "gpu-01"})
     other = a_pod(nodeSelector={"kubernetes.io/hostname": "gpu-02"})
 
-    assert why_not(a_node_row(), matching, NodeUse()) is None
-    assert "node selector" in (why_not(a_node_row(), other, NodeUse()) or "")
+    assert refusal(a_node_row(), matching, NodeUse()) is None
+    assert "node selector" in (refusal(a_node_row(), other, NodeUse()) or "")
 
 
 def test_required_node_affinity_must_match() -> None:
@@ -71,14 +77,14 @@ def test_required_node_affinity_must_match() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pod = a_pod(affinity={"nodeAffinity": required})
 
-    assert "affinity" in (why_not(a_node_row("gpu-01"), pod, NodeUse()) or "")
-    assert why_not(a_node_row("gpu-02"), pod, NodeUse()) is None
+    assert "affinity" in (refusal(a_node_row("gpu-01"), pod, NodeUse()) or "")
+    assert refusal(a_node_row("gpu-02"), pod, NodeUse()) is None
 
 
 def test_what_running_pods_request_is_not_there_for_others() -> None:
     uses = use_of_nodes([a_bound_pod("gpu-01", requests={"cpu": "3500m"})])
 
-    reason = why_not(a_node_row(), a_pod(requests={"cpu": "1"}), uses["gpu-01"])
+    reason = refusal(a_node_row(), a_pod(requests={"cpu": "1"}), uses["gpu-01"])
 
     assert reason == "insufficient cpu: 1 wanted, 500m left"
 
@@ -96,7 +102,7 @@ def test_the_number_of_pods_is_bounded() -> None:
     uses = use_of_nodes([a_bound_pod("gpu-01", requests={}) for _ in range(2)])
 
     assert (
-        why_not(a_node_row(), a_pod(), uses["gpu-01"]) == "the node runs 2 pods and takes no more"
+        refusal(a_node_row(), a_pod(), uses["gpu-01"]) == "the node runs 2 pods and takes no more"
     )
 
 
@@ -104,7 +110,7 @@ def test_an_init_container_counts_by_its_maximum() -> None:
     pod = a_pod(requests={"cpu": "1"})
     pod["spec"]["initContainers"] = [{"resources": {"requests": {"cpu": "5"}}}]
 
-    assert "insufficient cpu: 5 wanted" in (why_not(a_node_row(), pod, NodeUse()) or "")
+    assert "insufficient cpu: 5 wanted" in (refusal(a_node_row(), pod, NodeUse()) or "")
 
 
 def test_nodes_that_hold_most_devices_come_first() -> None:
@@ -149,4 +155,4 @@ def test_a_node_that_offers_what_cannot_be_read_takes_no_pod_and_says_so() -> No
     node = a_node_row()
     node.raw["status"]["allocatable"]["cpu"] = "many"
 
-    assert "'many'" in (why_not(node, a_pod(), NodeUse()) or "")
+    assert "'many'" in (refusal(node, a_pod(), NodeUse()) or "")

@@ -76,3 +76,25 @@ def test_broken_input_is_not_called_a_lack_of_devices() -> None:
 
     assert isinstance(answer, NotDecided)
     assert "no-such-class" in answer.reason
+
+
+def test_a_node_whose_search_ran_out_of_steps_leaves_the_others_and_is_named_without_one() -> None:
+    many = [a_device(f"gpu-{number}", attributes={"model": "small"}) for number in range(20)]
+    snapshot = decode_snapshot(
+        [
+            a_node("gpu-01"),
+            a_node("gpu-02"),
+            a_class(),
+            a_slice(node="gpu-01", devices=many),
+            a_slice(node="gpu-02", devices=[a_device("gpu-0", attributes={"model": "big"})]),
+        ]
+    )
+    expression = 'device.attributes["gpu.nvidia.com"].model == "big"'
+    asked = [decode_claim(a_claim("big", requests=[a_request(selectors=[expression])]))]
+
+    placed = place(snapshot, asked, nodes=snapshot.nodes, node_reasons={}, step_budget=10)
+    undecided = place(snapshot, asked, nodes=snapshot.nodes[:1], node_reasons={}, step_budget=10)
+
+    assert isinstance(placed, Placed)
+    assert placed.node_name == "gpu-02"
+    assert undecided == NotDecided("the search on gpu-01 ended by its step budget")
