@@ -17,7 +17,7 @@ from dra_console.running.state import write_private
 
 DEFAULT_WEB_PORT = 8000
 PEOPLE = (
-    Person("admin", "admin", ("gpu-admins",)),
+    Person("admin", "admin", ("gpu-admins",), is_operator=True),
     Person("researcher", "researcher", ("team-research",)),
 )
 

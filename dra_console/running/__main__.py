@@ -8,7 +8,7 @@ import argparse
 import json
 import re
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
@@ -125,7 +125,7 @@ def _people(user: str, groups: list[str]) -> tuple[Person, ...]:
     if not user:
         return PEOPLE
     admin, *others = PEOPLE
-    return (Person(admin.username, user, tuple(groups)), *others)
+    return (replace(admin, kubernetes_username=user, groups=tuple(groups)), *others)
 
 
 def _name_of(text: str) -> str:

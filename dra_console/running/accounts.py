@@ -21,6 +21,8 @@ class Person:
     username: str
     kubernetes_username: str
     groups: tuple[str, ...]
+    is_operator: bool = False
+    """Sees in full what keeps a cluster from being followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +79,5 @@ def _make_account(environment: Mapping[str, str], person: Person) -> Account:
 def _identity_words(person: Person) -> tuple[str, ...]:
     groups = (word for group in person.groups for word in ("--group", group))
     named = ("--kubernetes-username", person.kubernetes_username)
-    return ("access_user", person.username, *named, *groups)
+    operator = ("--operator" if person.is_operator else "--no-operator",)
+    return ("access_user", person.username, *named, *groups, *operator)

@@ -16,7 +16,7 @@ from dra_console.running.accounts import Person
 ADMIN_GROUP: Final = "dra-console-admins"
 USER_GROUP: Final = "dra-console-users"
 PEOPLE: Final = (
-    Person("admin", "dra-console:admin", (ADMIN_GROUP,)),
+    Person("admin", "dra-console:admin", (ADMIN_GROUP,), is_operator=True),
     Person("researcher", "dra-console:researcher", (USER_GROUP,)),
 )
 USERS_NAMESPACE: Final = "default"

@@ -90,3 +90,14 @@ def test_a_short_password_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(CommandError, match="too short"):
         access_user("ana", "--password-file", str(password_file))
+
+
+def test_an_operator_is_made_and_unmade_and_otherwise_left_as_is() -> None:
+    for arguments, is_operator in (
+        (("--operator",), True),
+        ((), True),
+        (("--no-operator",), False),
+    ):
+        access_user("ana", *arguments)
+
+        assert User.objects.get().is_staff is is_operator

@@ -99,8 +99,8 @@ class Command(BaseCommand):
         if missing:
             lacks = (f"{plural} (no {' and no '.join(verbs)})" for plural, verbs in missing.items())
             self.stdout.write(f"  not readable: {', '.join(lacks)}; this grants it:")
-            for line in mirror_role_yaml(facts.username).splitlines():
-                self.stdout.write(f"      {line}")
+            # Not indented: it is to be copied.
+            self.stdout.write(mirror_role_yaml(facts.username))
 
     def _list(self) -> None:
         followed = follow_states(Cluster.objects.order_by("name"), now=database_now())
@@ -119,8 +119,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"  {_kind_in_words(kind)}")
             for advice in advice_for(one):
                 self.stdout.write(f"  ! {advice.headline}. {advice.text}")
-                for line in advice.snippet.splitlines():
-                    self.stdout.write(f"      {line}")
+                if advice.snippet:
+                    self.stdout.write(advice.snippet)
 
     def _set_enabled(self, name: str, *, enabled: bool) -> None:
         if not Cluster.objects.filter(name=name).update(enabled=enabled):
