@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube import credentials
+from dra_console.kube.changed import ChangedPage, IsKnown, changed_pages_of
 from dra_console.kube.connection import Connection
 from dra_console.kube.errors import ExpiredError
 from dra_console.kube.identity import User
@@ -94,6 +95,15 @@ class Client:
         return pages_of(
             self.session.ask, Selection(kind, namespace, label_selector, field_selector)
         )
+
+    def changed_pages(self, kind: Kind, *, is_known: IsKnown) -> Iterator[ChangedPage]:
+        """Read all objects page by page, decoding none that `is_known`.
+
+        Raises:
+            ExpiredError: as `pages`.
+
+        """
+        return changed_pages_of(self.session.fetch, kind, is_known=is_known)
 
     def list(
         self,

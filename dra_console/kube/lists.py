@@ -75,15 +75,27 @@ def _page(ask: Ask, selection: Selection, query: dict[str, str]) -> tuple[Listed
             "GET", served.path(selection.namespace), query=dict(query), repeats_harmlessly=True
         ),
     )
+    return decoded_page(answer, served=served)
+
+
+def decoded_page(answer: JsonObject, *, served: Kind) -> tuple[Listed, str]:
+    """Read a list; the second is where the next page begins, empty after the last.
+
+    Raises:
+        ApiError: it is no list.
+
+    """
     items, metadata = answer.get("items"), answer.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(items, list | None):
         raise ApiError(f"{served.plural}: expected a list with metadata and items")
-    objects = [
-        read_as_v1({"apiVersion": served.api_version, "kind": served.kind, **item}, served=served)
-        for item in items or []
-        if isinstance(item, dict)
-    ]
+    objects = [listed_as_v1(item, served=served) for item in items or [] if isinstance(item, dict)]
     version, position = metadata.get("resourceVersion"), metadata.get("continue")
     if not isinstance(version, str):
         raise ApiError(f"{served.plural}: metadata.resourceVersion: expected text, got {version!r}")
     return Listed(objects, version), position if isinstance(position, str) else ""
+
+
+def listed_as_v1(item: JsonObject, *, served: Kind) -> JsonObject:
+    """Lift one entry of a list, and say what it is, as a watch does."""
+    whole = {"apiVersion": served.api_version, "kind": served.kind, **item}
+    return read_as_v1(whole, served=served)

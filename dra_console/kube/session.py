@@ -52,6 +52,16 @@ class Session:
 
         return self.versions.speaking(kind, send)
 
+    def fetch(self, kind: Kind, request_in: Callable[[Kind], Request]) -> tuple[bytes, Kind]:
+        """Send a request, and return its answer undecoded with the version that it came in."""
+
+        def send(served: Kind) -> tuple[bytes, Kind]:
+            with refusals_in_v1(served):
+                request = request_in(served)
+                return self._transport.fetch(request, impersonation=self._impersonation), served
+
+        return self.versions.speaking(kind, send)
+
     def exchange(self, request: Request) -> JsonObject:
         """Send a request as it is."""
         return self._transport.exchange(request, impersonation=self._impersonation)

@@ -59,9 +59,18 @@ class Transport:
             ApiError: or the subclass that says what the server refused.
 
         """
+        return decode_object(self.fetch(request, impersonation=impersonation))
+
+    def fetch(self, request: Request, *, impersonation: Headers) -> bytes:
+        """Send one request and return its answer as it came.
+
+        Raises:
+            ApiError: as `exchange`.
+
+        """
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return decode_object(self._send(request, impersonation, preload=True).data)
+                return self._send(request, impersonation, preload=True).data
             except ApiError as error:
                 if not request.repeats_harmlessly or attempt == ATTEMPTS or not _passes(error):
                     raise

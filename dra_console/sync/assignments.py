@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, DeviceAssignment, ResourceClaim
+from dra_console.sync import bulk
 from dra_console.sync.changes import RowChange
 from dra_console.sync.reading import flag_in, label_in, object_in, objects_in, pool_in, text_in
 
@@ -31,11 +32,11 @@ def held_by(allocation: JsonObject | None) -> dict[Held, JsonObject]:
     """
     held = {
         Held(
-            request=text_in(result, "request")[:LONGEST_REQUEST],
-            driver=label_in(result, "driver"),
-            pool=pool_in(result, "pool"),
-            device=label_in(result, "device"),
-            share_id=text_in(result, "shareID")[:LONGEST_SHARE_ID],
+            text_in(result, "request")[:LONGEST_REQUEST],
+            label_in(result, "driver"),
+            pool_in(result, "pool"),
+            label_in(result, "device"),
+            text_in(result, "shareID")[:LONGEST_SHARE_ID],
         ): result
         for result in objects_in(allocation, "devices", "results")
     }
@@ -67,7 +68,7 @@ def follow_allocations(
         held = Held(row.request, row.driver, row.pool, row.device, row.share_id)
         open_now[row.claim_uid][held] = row.pk
     released: list[int] = []
-    opened: list[DeviceAssignment] = []
+    opened: list[bulk.Values] = []
     for change in touched:
         claim = change.after or change.before
         if claim is None:
@@ -80,21 +81,20 @@ def follow_allocations(
             for held, result in wanted.items()
             if held not in was_open
         ]
-    DeviceAssignment.objects.filter(pk__in=released).update(released_at=seen_at)
-    DeviceAssignment.objects.bulk_create(opened)
+    if released:
+        DeviceAssignment.objects.filter(pk__in=released).update(released_at=seen_at)
+    bulk.write_values(DeviceAssignment, opened)
     return bool(released or opened)
 
 
 def _assignment(
     claim: ResourceClaim, held: Held, result: JsonObject, *, seen_at: datetime
-) -> DeviceAssignment:
-    return DeviceAssignment(
-        cluster_id=claim.cluster_id,
-        claim_uid=claim.uid,
-        claim_namespace=claim.namespace,
-        claim_name=claim.name,
-        **held._asdict(),
-        admin_access=flag_in(result, "adminAccess"),
-        consumed_capacity=object_in(result, "consumedCapacity"),
-        assigned_at=claim.allocated_at or seen_at,
+) -> bulk.Values:
+    return (
+        *(claim.cluster_id, claim.uid, claim.namespace, claim.name),
+        *held,
+        flag_in(result, "adminAccess"),
+        object_in(result, "consumedCapacity"),
+        claim.allocated_at or seen_at,
+        None,
     )

@@ -1,16 +1,14 @@
 """What a batch did to the rows of one kind; the steps after it work from this."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from dra_console.mirror.models.cluster import MirroredObject
 
 Row = TypeVar("Row", bound=MirroredObject)
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange(Generic[Row]):
+class RowChange(NamedTuple, Generic[Row]):
     """One object, by UID, before and after the batch; at least one of the two is there.
 
     An object that was deleted and created again under its name makes two changes: the old

@@ -94,23 +94,26 @@ def slice_columns(published: JsonObject) -> Mapping[str, Column]:
     Generation and count are 0 where the slice has none; such a slice is not decodable, and
     its pool's problem says so.
     """
+    spec = object_in(published, "spec")
+    pool = object_in(spec, "pool")
     return {
-        "driver": label_in(published, "spec", "driver"),
-        "pool": pool_in(published, "spec", "pool", "name"),
-        "pool_generation": integer_in(published, "spec", "pool", "generation") or 0,
-        "pool_slice_count": integer_in(published, "spec", "pool", "resourceSliceCount") or 0,
-        "node_name": name_in(published, "spec", "nodeName"),
+        "driver": label_in(spec, "driver"),
+        "pool": pool_in(pool, "name"),
+        "pool_generation": integer_in(pool, "generation") or 0,
+        "pool_slice_count": integer_in(pool, "resourceSliceCount") or 0,
+        "node_name": name_in(spec, "nodeName"),
     }
 
 
 def claim_columns(claim: JsonObject) -> Mapping[str, Column]:
     """Repeat what a claim asks for, what it got, and whom it is for."""
     allocation = allocation_of(claim)
+    reserved_for = objects_in(claim, "status", "reservedFor")
     owner = pod_owner_of(claim)
     return {
-        "state": _state_of(claim),
+        "state": _state_of(claim, is_allocated=allocation is not None, reserved_for=reserved_for),
         "allocation": allocation,
-        "reserved_for": list[Json](objects_in(claim, "status", "reservedFor")),
+        "reserved_for": list[Json](reserved_for),
         "class_names": list[Json](_class_names_of(claim)),
         "node_name": _only_node_of(allocation),
         "owner_pod": name_in(owner, "name"),
@@ -131,14 +134,12 @@ def pod_owner_of(claim: JsonObject) -> JsonObject:
     return {}
 
 
-def _state_of(claim: JsonObject) -> str:
+def _state_of(claim: JsonObject, *, is_allocated: bool, reserved_for: list[JsonObject]) -> str:
     if text_in(claim, "metadata", "deletionTimestamp"):
         return ClaimState.DELETING
-    if allocation_of(claim) is None:
+    if not is_allocated:
         return ClaimState.PENDING
-    if objects_in(claim, "status", "reservedFor"):
-        return ClaimState.RESERVED
-    return ClaimState.ALLOCATED
+    return ClaimState.RESERVED if reserved_for else ClaimState.ALLOCATED
 
 
 def _class_names_of(claim: JsonObject) -> list[str]:

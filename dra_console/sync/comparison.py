@@ -34,7 +34,7 @@ def first_difference(ours: Json, theirs: Json, *, path: str = "") -> str:
     return "" if ours == theirs else path.lstrip(".") or "the whole object"
 
 
-def column_difference(row: Model, wanted: Model, *, columns: Iterable[str]) -> tuple[str, str]:
+def column_difference(row: Model, wanted: object, *, columns: Iterable[str]) -> tuple[str, str]:
     """Return the first column that differs with its value, and the wanted value; or two blanks."""
     for column in columns:
         has, wants = getattr(row, column), getattr(wanted, column)
@@ -46,7 +46,7 @@ def column_difference(row: Model, wanted: Model, *, columns: Iterable[str]) -> t
 def row_differences(
     what: str,
     *,
-    wanted: Mapping[str, Model],
+    wanted: Mapping[str, object],
     stored: Mapping[str, Model],
     columns: Iterable[str],
     true_of: str,

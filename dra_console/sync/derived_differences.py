@@ -23,7 +23,7 @@ from dra_console.sync.assignments import Held, held_by
 from dra_console.sync.claims import template_name
 from dra_console.sync.columns import pod_owner_of
 from dra_console.sync.comparison import Difference, row_differences
-from dra_console.sync.pools import DEVICE_COLUMNS, POOL_COLUMNS, Folded, fold
+from dra_console.sync.pools import DEVICE_COLUMNS, POOL_COLUMNS, DeviceRow, Folded, fold
 from dra_console.sync.reading import flag_in, object_in, text_in, time_in
 
 ASSIGNMENT_COLUMNS: Final = (
@@ -101,7 +101,7 @@ def _folded(cluster: Cluster) -> list[Folded]:
     ]
 
 
-def _device_name(row: Device) -> str:
+def _device_name(row: Device | DeviceRow) -> str:
     return f"{row} of slice {row.slice.name}"
 
 

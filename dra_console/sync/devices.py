@@ -1,8 +1,8 @@
 """What a device's row repeats of its entry in a slice. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from dra_console.allocator.decoding.reading import LARGEST_INTEGER
 from dra_console.allocator.errors import QuantityError
@@ -26,8 +26,7 @@ PARTITION_INFIX: Final = "-mig-"
 PRODUCT_NAME_LENGTH: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
+class DeviceFacts(NamedTuple):
     """Columns of a device; see `mirror.models.Device` for each one's meaning."""
 
     name: str
@@ -46,15 +45,17 @@ def device_facts(
     published: JsonObject, *, position: int, driver: str, uuids: Mapping[str, str]
 ) -> DeviceFacts:
     """Read one entry of `spec.devices`; `uuids` maps the whole pool's UUIDs to names."""
+    attributes = object_in(published, "attributes")
+    capacity = object_in(published, "capacity")
     return DeviceFacts(
         name=label_in(published, "name"),
         position=position,
         node_name=name_in(published, "nodeName"),
-        product_name=_attribute_text(published, "productName", driver=driver)[:PRODUCT_NAME_LENGTH],
-        parent=_parent_of(published, driver=driver, uuids=uuids),
-        memory_bytes=_memory_bytes(published, driver=driver),
-        attributes=object_in(published, "attributes"),
-        capacity=object_in(published, "capacity"),
+        product_name=_attribute_text(attributes, "productName", driver)[:PRODUCT_NAME_LENGTH],
+        parent=_parent_of(published, attributes, driver=driver, uuids=uuids),
+        memory_bytes=_memory_bytes(capacity, driver=driver),
+        attributes=attributes,
+        capacity=capacity,
         consumes_counters=list[Json](objects_in(published, "consumesCounters")),
         taints=list[Json](objects_in(published, "taints")),
     )
@@ -65,11 +66,13 @@ def names_by_uuid(published: Sequence[JsonObject], *, driver: str) -> dict[str, 
     return {
         uuid: label_in(device, "name")
         for device in published
-        if (uuid := _attribute_text(device, "uuid", driver=driver))
+        if (uuid := _attribute_text(object_in(device, "attributes"), "uuid", driver))
     }
 
 
-def _parent_of(published: JsonObject, *, driver: str, uuids: Mapping[str, str]) -> str:
+def _parent_of(
+    published: JsonObject, attributes: JsonObject, *, driver: str, uuids: Mapping[str, str]
+) -> str:
     """Name the GPU that a device is a partition of; empty for a whole device.
 
     Nothing in the API says so outright. In this order, what drivers do publish is believed:
@@ -82,7 +85,7 @@ def _parent_of(published: JsonObject, *, driver: str, uuids: Mapping[str, str]) 
     3. attribute `parentUUID` without such a device: then it is a partition for certain,
        and the part of its name before `-mig-` is the GPU's.
     """
-    parent_uuid = _attribute_text(published, "parentUUID", driver=driver)
+    parent_uuid = _attribute_text(attributes, "parentUUID", driver)
     if parent_uuid in uuids:
         return uuids[parent_uuid]
     name = text_in(published, "name")
@@ -95,25 +98,29 @@ def _parent_of(published: JsonObject, *, driver: str, uuids: Mapping[str, str]) 
     return ""
 
 
-def _attribute_text(published: JsonObject, name: str, *, driver: str) -> str:
+def _attribute_text(attributes: JsonObject, name: str, driver: str) -> str:
     """Return a text attribute; an unqualified name is in the driver's own domain."""
-    attributes = object_in(published, "attributes")
     return text_in(attributes, name, "string") or text_in(attributes, f"{driver}/{name}", "string")
 
 
-def _memory_bytes(published: JsonObject, *, driver: str) -> int | None:
+def _memory_bytes(capacity: JsonObject, *, driver: str) -> int | None:
     """Return capacity `memory` in bytes, rounded up; `None` if absent or not an amount.
 
     No more than a column of 64 bits takes.
     """
-    capacity = object_in(published, "capacity")
     memory = object_in(capacity, "memory") or object_in(capacity, f"{driver}/memory")
     value = memory.get("value")
     # The API server also takes a bare number for a quantity.
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
+    return _bytes_of(str(value))
+
+
+@lru_cache(maxsize=256)
+def _bytes_of(amount: str) -> int | None:
+    # Remembered: a fleet has few sizes of memory.
     try:
-        memory_bytes = Quantity.parse(str(value)).units_rounded_up
+        memory_bytes = Quantity.parse(amount).units_rounded_up
     except QuantityError:
         return None
     return None if memory_bytes < 0 else min(memory_bytes, LARGEST_INTEGER)

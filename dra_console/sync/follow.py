@@ -12,13 +12,15 @@ under load it closes after `BATCH_EVENTS` or `BATCH_SECONDS`.
 import time
 from contextlib import suppress
 from enum import Enum, auto
+from math import ceil
 from typing import Final
 
 import structlog
 from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.client import Client, Listed
+from dra_console.kube.changed import ChangedPage
+from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, ExpiredError, ForbiddenError, NotFoundError
 from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_watch
 from dra_console.mirror.clock import database_now
@@ -26,6 +28,7 @@ from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cursor
 from dra_console.sync.cursors import make_cursors
 from dra_console.sync.errors import CursorMovedError, NotOurTurnError
+from dra_console.sync.known import KnownVersions, known_versions
 from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reading import text_in
 from dra_console.sync.reconcile import apply, sweep
@@ -97,22 +100,24 @@ def list_all(window: Window, *, client: Client) -> None:
     window.confirm_cluster(client)
     with window.writing() as cursor:
         cursor.resource_version = ""
+        # Stays true while this window alone writes: `writing` refuses once another has.
+        known = known_versions(window.cluster, kind=window.kind)
     listed: set[ObjectKey] = set()
-    page: Listed | None = None
-    for following in client.pages(window.kind):
+    page: ChangedPage | None = None
+    for following in client.changed_pages(window.kind, is_known=known.holds):
         if not window.confirm_cluster(client):
             # Which of the two sent this page, and so its version, nobody can tell.
             raise NotOurTurnError("another cluster answers since the list began")
         if page is not None:
             with window.writing():
-                _apply_page(window, page)
+                _apply_page(window, page, known=known)
         page = following
-        listed |= {_key_of(subject) for subject in page.items}
+        listed |= {ObjectKey(each.namespace, each.name) for each in page.identities}
         window.check()
     if page is None:
         raise AssertionError("a list has at least one page")
     with window.writing() as cursor:
-        _apply_page(window, page)
+        _apply_page(window, page, known=known)
         now = database_now()
         sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now)
         cursor.relists += cursor.listed_at is not None
@@ -144,7 +149,7 @@ def _watch(window: Window, *, client: Client, resource_version: str) -> None:
         client,
         window.kind,
         resource_version=resource_version,
-        window_seconds=max(1, round(window.seconds_left)),
+        window_seconds=max(1, ceil(window.seconds_left)),
     ) as stream:
         if not window.confirm_cluster(client):
             return
@@ -196,8 +201,15 @@ def _flush(window: Window, events: list[WatchEvent], *, after: str) -> None:
         _note_contact(cursor, resource_version=events[-1].resource_version)
 
 
-def _apply_page(window: Window, page: Listed) -> None:
-    apply(window.cluster, kind=window.kind, objects=page.items, seen_at=database_now())
+def _apply_page(window: Window, page: ChangedPage, *, known: KnownVersions) -> None:
+    apply(
+        window.cluster,
+        kind=window.kind,
+        objects=page.items,
+        seen_at=database_now(),
+        stored=known.names,
+    )
+    known.names.update(ObjectKey(each.namespace, each.name) for each in page.identities)
 
 
 def _note_contact(cursor: Cursor, *, resource_version: str) -> None:

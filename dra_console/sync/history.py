@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.models import ObjectChange
+from dra_console.sync import bulk
 from dra_console.sync.assignments import held_by
 from dra_console.sync.changes import Row, RowChange
 from dra_console.sync.columns import allocation_of
@@ -38,20 +39,14 @@ def record(plural: str, *, changes: Sequence[RowChange[Row]], seen_at: datetime)
     happenings_of = HAPPENINGS.get(plural)
     if happenings_of is None:
         return
-    ObjectChange.objects.bulk_create(
-        ObjectChange(
-            cluster_id=row.cluster_id,
-            plural=plural,
-            namespace=row.namespace,
-            name=row.name,
-            uid=row.uid,
-            seen_at=seen_at,
-            happened=happened,
-            detail=detail,
-        )
-        for change in changes
-        if (row := change.after or change.before) is not None
-        for happened, detail in _life_of(change, happenings_of)
+    bulk.write_values(
+        ObjectChange,
+        [
+            (row.cluster_id, plural, row.namespace, row.name, row.uid, seen_at, happened, detail)
+            for change in changes
+            if (row := change.after or change.before) is not None
+            for happened, detail in _life_of(change, happenings_of)
+        ],
     )
 
 

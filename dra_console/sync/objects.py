@@ -1,7 +1,6 @@
 """An API object's identity, and its form in a database column."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -10,7 +9,7 @@ import orjson
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.lenient import INTEGERS, LEFT_OUT
 from dra_console.sync.errors import NoIdentityError
-from dra_console.sync.reading import text_in, time_in
+from dra_console.sync.reading import object_in, text_in, time_in
 
 DEEPEST_LEVEL: Final = 250
 """Of nested lists and objects, the object itself included; what wrote it takes 254."""
@@ -26,8 +25,7 @@ class ObjectKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """The part of `metadata` that every row repeats."""
 
     key: ObjectKey
@@ -44,14 +42,13 @@ def metadata_of(subject: JsonObject) -> Metadata:
         NoIdentityError: name, UID or resource version is missing.
 
     """
+    fields = object_in(subject, "metadata")
     metadata = Metadata(
-        key=ObjectKey(
-            text_in(subject, "metadata", "namespace"), text_in(subject, "metadata", "name")
-        ),
-        uid=text_in(subject, "metadata", "uid"),
-        resource_version=text_in(subject, "metadata", "resourceVersion"),
-        created_at=time_in(subject, "metadata", "creationTimestamp"),
-        deletion_requested_at=time_in(subject, "metadata", "deletionTimestamp"),
+        key=ObjectKey(text_in(fields, "namespace"), text_in(fields, "name")),
+        uid=text_in(fields, "uid"),
+        resource_version=text_in(fields, "resourceVersion"),
+        created_at=time_in(fields, "creationTimestamp"),
+        deletion_requested_at=time_in(fields, "deletionTimestamp"),
     )
     if not (metadata.key.name and metadata.uid and metadata.resource_version):
         raise NoIdentityError(
@@ -63,9 +60,8 @@ def metadata_of(subject: JsonObject) -> Metadata:
 
 def key_of(subject: JsonObject) -> ObjectKey:
     """Read what names an object, as far as it says."""
-    return ObjectKey(
-        text_in(subject, "metadata", "namespace"), text_in(subject, "metadata", "name")
-    )
+    fields = object_in(subject, "metadata")
+    return ObjectKey(text_in(fields, "namespace"), text_in(fields, "name"))
 
 
 def storable(subject: JsonObject) -> JsonObject:

@@ -3,25 +3,23 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.model import JsonObject, ResourceSlice
+from dra_console.allocator.model import JsonObject
 from dra_console.sync.reading import label_in
+from dra_console.sync.slice_shape import SliceFacts, slice_facts
 
 
 def pool_problem(newest: Sequence[JsonObject]) -> str:
     """Name the first problem of a pool's newest slices; empty if there is none."""
-    decoded: list[ResourceSlice] = []
-    for published in newest:
-        try:
-            decoded.append(decode_slice(published))
-        except DecodeError as error:
-            return f"a slice cannot be read: {error}"
-    return next(_problems(decoded), "")
+    try:
+        facts = [slice_facts(published) for published in newest]
+    except DecodeError as error:
+        return f"a slice cannot be read: {error}"
+    return next(_problems(facts), "")
 
 
-def _problems(slices: Sequence[ResourceSlice]) -> Iterator[str]:
-    counts = sorted({each.resource_slice_count for each in slices})
+def _problems(slices: Sequence[SliceFacts]) -> Iterator[str]:
+    counts = sorted({each.slice_count for each in slices})
     if len(counts) > 1:
         yield f"its slices disagree on resourceSliceCount: {', '.join(map(str, counts))}"
     elif len(slices) != counts[0]:
@@ -33,24 +31,23 @@ def _problems(slices: Sequence[ResourceSlice]) -> Iterator[str]:
         yield f"a device has a name that Kubernetes does not allow: {nameless[0]!r}"
     if twice := _twice(_device_names(slices)):
         yield f"device name occurs more than once: {twice}"
-    if twice := _twice(counters.name for each in slices for counters in each.shared_counters):
+    if twice := _twice(counters.name for each in slices for counters in each.declared):
         yield f"counter set occurs more than once: {twice}"
     yield from _dangling_draws(slices)
 
 
-def _device_names(slices: Iterable[ResourceSlice]) -> Iterator[str]:
-    return (device.name for each in slices for device in each.devices)
+def _device_names(slices: Iterable[SliceFacts]) -> Iterator[str]:
+    return (name for each in slices for name in each.device_names)
 
 
 def _twice(names: Iterable[str]) -> str:
     return ", ".join(sorted(name for name, count in Counter(names).items() if count > 1))
 
 
-def _dangling_draws(slices: Sequence[ResourceSlice]) -> Iterator[str]:
-    declared = {counters.name: counters for each in slices for counters in each.shared_counters}
-    for device in (device for each in slices for device in each.devices):
-        for draw in device.consumes_counters:
-            if draw.name not in declared:
-                yield f"device {device.name}: counter set {draw.name} is not in the pool"
-            elif missing := sorted(set(draw.counters) - set(declared[draw.name].counters)):
-                yield f"device {device.name}: counter {draw.name}/{missing[0]} is not in the pool"
+def _dangling_draws(slices: Sequence[SliceFacts]) -> Iterator[str]:
+    declared = {counters.name: counters for each in slices for counters in each.declared}
+    for device, draw in (draw for each in slices for draw in each.draws):
+        if draw.name not in declared:
+            yield f"device {device}: counter set {draw.name} is not in the pool"
+        elif missing := sorted(set(draw.counters) - set(declared[draw.name].counters)):
+            yield f"device {device}: counter {draw.name}/{missing[0]} is not in the pool"

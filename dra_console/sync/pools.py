@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from django.db.models import Q
 
 from dra_console.allocator.decoding.versions import device_as_v1
-from dra_console.allocator.model import JsonObject
+from dra_console.allocator.model import Json, JsonObject
 from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
+from dra_console.sync import bulk
 from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
 from dra_console.sync.pool_problems import pool_problem
 from dra_console.sync.reading import label_in, objects_in
@@ -43,27 +44,53 @@ class PoolKey(NamedTuple):
     name: str
 
 
+class DeviceRow(NamedTuple):
+    """What a Device's row holds; not stored yet. Fields in the model's order."""
+
+    cluster_id: int
+    slice: ResourceSlice
+    driver: str
+    pool: str
+    name: str
+    node_name: str
+    position: int
+    product_name: str
+    parent: str
+    memory_bytes: int | None
+    attributes: JsonObject
+    capacity: JsonObject
+    consumes_counters: list[Json]
+    taints: list[Json]
+
+    def __str__(self) -> str:
+        """Name it as the stored row does."""
+        return f"{self.driver}/{self.pool}/{self.name}"
+
+    def values(self) -> bulk.Values:
+        """Return what `bulk` writes."""
+        return (self.cluster_id, self.slice.pk, *self[2:])
+
+
 @dataclass(frozen=True, slots=True)
 class Folded:
     """The rows that the slices of one pool make; not stored yet."""
 
     pool: Pool
-    devices: list[Device]
+    devices: list[DeviceRow]
 
 
-def fold_pools(cluster: Cluster, *, keys: Collection[PoolKey]) -> None:
+def fold_pools(
+    cluster: Cluster, *, keys: Collection[PoolKey], written: Iterable[ResourceSlice] = ()
+) -> None:
     """Bring the Pool and Device rows of these pools in line with their slices.
 
     A slice without the name of its driver or pool belongs to none; it is mirrored alone.
+    `written` are slices just as they were stored a moment ago; they are not read again.
     """
     keys = {key for key in keys if key.driver and key.name}
     if not keys:
         return
-    slices = [
-        row
-        for row in ResourceSlice.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
-        if PoolKey(row.driver, row.pool) in keys
-    ]
+    slices = _slices_of(cluster, keys, written=written)
     slices.sort(key=lambda row: (row.driver, row.pool, row.name))
     folded = [
         fold(list(group))
@@ -71,6 +98,25 @@ def fold_pools(cluster: Cluster, *, keys: Collection[PoolKey]) -> None:
     ]
     _write_devices(cluster, keys=keys, devices=[row for each in folded for row in each.devices])
     _write_pools(cluster, keys=keys, pools=[each.pool for each in folded])
+
+
+def _slices_of(
+    cluster: Cluster, keys: Collection[PoolKey], *, written: Iterable[ResourceSlice]
+) -> list[ResourceSlice]:
+    at_hand = {row.name: row for row in written}
+    slices, unread = [], []
+    stored = ResourceSlice.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
+    for pk, driver, pool, name in stored.order_by().values_list("pk", "driver", "pool", "name"):
+        if PoolKey(driver, pool) not in keys:
+            continue
+        if (row := at_hand.get(name)) is None:
+            unread.append(pk)
+        else:
+            row.pk = pk
+            slices.append(row)
+    if unread:
+        slices += ResourceSlice.objects.filter(pk__in=unread)
+    return slices
 
 
 def newest(slices: Iterable[ResourceSlice]) -> list[ResourceSlice]:
@@ -119,8 +165,8 @@ def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
     return [device for name, device in reversed(by_name.items()) if name]
 
 
-def _device_row(row: ResourceSlice, facts: DeviceFacts) -> Device:
-    return Device(
+def _device_row(row: ResourceSlice, facts: DeviceFacts) -> DeviceRow:
+    return DeviceRow(
         cluster_id=row.cluster_id,
         slice=row,
         driver=row.driver,
@@ -145,36 +191,35 @@ def _write_pools(cluster: Cluster, *, keys: Collection[PoolKey], pools: Sequence
         for row in Pool.objects.filter(_of_pools(cluster, keys, pool_field="name"))
         if (key := PoolKey(row.driver, row.name)) in keys and key not in kept
     ]
-    Pool.objects.filter(pk__in=gone).delete()
-    Pool.objects.bulk_create(
-        pools,
-        update_conflicts=True,
-        unique_fields=("cluster", "driver", "name"),
-        update_fields=POOL_COLUMNS,
-    )
+    if gone:
+        Pool.objects.filter(pk__in=gone).delete()
+    bulk.write(Pool, pools, unique_fields=("cluster", "driver", "name"), update_fields=POOL_COLUMNS)
 
 
 def _write_devices(
-    cluster: Cluster, *, keys: Collection[PoolKey], devices: Sequence[Device]
+    cluster: Cluster, *, keys: Collection[PoolKey], devices: Sequence[DeviceRow]
 ) -> None:
     stored = {
         (row.slice_id, row.name): row
         for row in Device.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
         if PoolKey(row.driver, row.pool) in keys
     }
-    wanted = {(row.slice_id, row.name): row for row in devices}
-    Device.objects.filter(
-        pk__in=[row.pk for identity, row in stored.items() if identity not in wanted]
-    ).delete()
-    Device.objects.bulk_create(
-        [row for identity, row in wanted.items() if not _is_same(row, stored.get(identity))],
-        update_conflicts=True,
+    wanted = {(row.slice.pk, row.name): row for row in devices}
+    if gone := [row.pk for identity, row in stored.items() if identity not in wanted]:
+        Device.objects.filter(pk__in=gone).delete()
+    bulk.write_values(
+        Device,
+        [
+            row.values()
+            for identity, row in wanted.items()
+            if not _is_same(row, stored.get(identity))
+        ],
         unique_fields=("slice", "name"),
         update_fields=DEVICE_COLUMNS,
     )
 
 
-def _is_same(wanted: Device, stored: Device | None) -> bool:
+def _is_same(wanted: DeviceRow, stored: Device | None) -> bool:
     return stored is not None and all(
         getattr(wanted, column) == getattr(stored, column) for column in DEVICE_COLUMNS
     )

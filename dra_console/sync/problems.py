@@ -14,6 +14,9 @@ from dra_console.mirror.models import Cluster, FoundBy, ObjectProblem
 from dra_console.sync.objects import ObjectKey
 
 MESSAGE_LENGTH: Final = 1000
+MANY_NAMES: Final = 50
+"""From here on it is cheaper to read all notes, which are few, than to name so many objects."""
+
 _NAMESPACE_LENGTH: Final = 63
 _NAME_LENGTH: Final = 253
 
@@ -38,11 +41,10 @@ def note(
 def forget(cluster: Cluster, *, kind: Kind, keys: Collection[ObjectKey]) -> None:
     """Withdraw what was said of these objects."""
     said = ObjectProblem.objects.filter(
-        cluster=cluster,
-        found_by=FoundBy.MIRROR,
-        plural=kind.plural,
-        name__in={key.name for key in keys},
+        cluster=cluster, found_by=FoundBy.MIRROR, plural=kind.plural
     )
+    if len(keys) < MANY_NAMES:
+        said = said.filter(name__in={key.name for key in keys})
     stale = [
         pk
         for pk, namespace, name in said.values_list("pk", "namespace", "name")

@@ -19,6 +19,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from dra_console.leases import is_held, lease
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster, Cursor
+from dra_console.sync.collector import look_less_often
 from dra_console.sync.follow import Ended, follow
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.probe import PROBE_SECONDS, probe
@@ -47,6 +48,7 @@ def stop_windows(**_: object) -> None:
 @worker_ready.connect
 def start_windows(**_: object) -> None:
     """Open windows as soon as there is somebody to do it, not only with the next beat."""
+    look_less_often()
     ensure_windows.apply_async(expires=EXPIRES_SECONDS)
     probe_clusters.apply_async(expires=PROBE_SECONDS)
 

@@ -97,7 +97,7 @@ def test_the_number_of_queries_does_not_grow_with_the_batch(
 ) -> None:
     slices = [a_slice(node=f"gpu-{number}") for number in range(40)]
 
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(25):
         see(cluster, RESOURCE_SLICES, *slices)
 
 
