@@ -110,6 +110,10 @@ oracle: setup oracle-build ## Compare 10,000 scenarios of each series, and selec
 bench: setup ## Time the allocator beside a plain one and upstream's; renews docs/benchmarks.md
 	$(BIN)/python -m benchmarks.allocator --document docs/benchmarks.md --json docs/benchmarks.json $(BENCH)
 
+.PHONY: bench-sync
+bench-sync: setup system-packages ## Time mirroring on both databases; renews docs/benchmarks-sync.md
+	$(BIN)/python -m benchmarks.sync --document docs/benchmarks-sync.md --json docs/benchmarks-sync.json $(BENCH)
+
 .PHONY: check
 check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(BIN)/ruff format --check $(LINTED)

@@ -43,7 +43,7 @@ def main() -> None:
         rows.append(row)
     print(figures(rows, facts))
     if options.document and not options.only:
-        renew(options.document, rows, facts)
+        renew(options.document, figures(rows, facts))
     if options.json and not options.only:
         written = {"machine": facts, "rows": [row.to_json() for row in rows]}
         options.json.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")

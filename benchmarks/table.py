@@ -60,12 +60,16 @@ def table(rows: Sequence[Row]) -> str:
     """Write a Markdown table, one line for each row, that can be read as it stands."""
     columns = [column for column in Column if any(column in row.seconds for row in rows)]
     header = ["", "scenario", *columns, "target", "measured", "met"]
-    lines = [header, *(_cells(row, columns) for row in rows)]
+    return aligned([header, *(_cells(row, columns) for row in rows)])
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Write lines of cells as a Markdown table; the first is the header."""
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * width for width in widths])
+    rule = ["-" * width for width in widths]
     return "\n".join(
         f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))} |"
-        for line in lines
+        for line in (lines[0], rule, *lines[1:])
     )
 
 
@@ -131,7 +135,7 @@ def _verdict(target: Target, seconds: Seconds) -> str:
     return {True: "yes", False: "NO", None: "not known"}[target.is_met(seconds)]
 
 
-def renew(document: Path, rows: Sequence[Row], facts: JsonObject) -> None:
+def renew(document: Path, written: str) -> None:
     """Replace the figures of a document.
 
     Raises:
@@ -143,14 +147,18 @@ def renew(document: Path, rows: Sequence[Row], facts: JsonObject) -> None:
     _old, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{document}: expected the marks {BEGIN} and {END}")
-    renewed = f"{before}{BEGIN}\n\n{figures(rows, facts)}\n\n{END}{after}"
+    renewed = f"{before}{BEGIN}\n\n{written}\n\n{END}{after}"
     document.write_text(renewed, encoding="utf-8")
 
 
 def figures(rows: Sequence[Row], facts: JsonObject) -> str:
     """Write machine, table, remarks and missed targets as Markdown."""
-    machine = "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in facts.items())
     not_met = [f"- {each}" for each in missed(rows)] or ["none"]
     return "\n".join(
-        [machine, "", table(rows), "", remarks(rows), "", "Not met:", "", *not_met],
+        [listing(facts), "", table(rows), "", remarks(rows), "", "Not met:", "", *not_met],
     )
+
+
+def listing(facts: JsonObject) -> str:
+    """Write facts as a list."""
+    return "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in facts.items())
