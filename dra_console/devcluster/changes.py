@@ -10,11 +10,19 @@ import orjson
 
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.admission import admit_create, admit_update
-from dra_console.devcluster.errors import BadRequestError, Cause, ConflictError, InvalidError
+from dra_console.devcluster.canonical import canonical
+from dra_console.devcluster.errors import (
+    BadRequestError,
+    Cause,
+    ConflictError,
+    InvalidError,
+    PreconditionFailedError,
+)
 from dra_console.devcluster.eventlog import EventType, Stored
 from dra_console.devcluster.metadata import (
     Deletion,
     check_preconditions,
+    count_generation,
     finalizers_of,
     generated_name,
     is_held,
@@ -26,7 +34,19 @@ from dra_console.devcluster.metadata import (
     text,
     timestamp,
 )
-from dra_console.kube.kinds import Kind
+from dra_console.kube.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    PODS,
+    RESOURCE_SLICES,
+    Kind,
+)
+
+KINDS_WITH_GENERATION = frozenset({DEVICE_CLASSES, DEVICE_TAINT_RULES, PODS, RESOURCE_SLICES})
+"""Kinds whose changes of the spec are counted; the others have no `generation` at all."""
+
+WITHOUT_GENERATION = frozenset({"binding"})
+"""A node is given to a pod beside the rules for updates."""
 
 SYSTEM_FIELDS = (
     "uid",
@@ -58,6 +78,21 @@ class Change:
             and self.previous is not None
             and self.value == self.previous.value
         )
+
+    @property
+    def last_state(self) -> JsonObject:
+        """What watchers of a deletion see: the object as it was stored before.
+
+        An update that takes the last finalizer off answers with the object without it, but is
+        never stored in that form.
+        """
+        if self.previous is None:
+            return self.value
+        last = self.previous.copy()
+        metadata, grace = metadata_of(last), metadata_of(self.value)
+        if "deletionGracePeriodSeconds" in metadata and "deletionGracePeriodSeconds" in grace:
+            metadata["deletionGracePeriodSeconds"] = grace["deletionGracePeriodSeconds"]
+        return last
 
 
 def named(kind: Kind, obj: JsonObject) -> JsonObject:
@@ -104,9 +139,10 @@ def creation(kind: Kind, value: JsonObject, *, namespace: JsonObject | None) -> 
     finalizers_of(metadata)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = timestamp(now())
-    metadata["generation"] = 1
+    if kind in KINDS_WITH_GENERATION:
+        metadata["generation"] = 1
     completed: JsonObject = {"apiVersion": kind.api_version, "kind": kind.kind}
-    return Change(EventType.ADDED, kind, {**value, **completed}, None)
+    return Change(EventType.ADDED, kind, canonical({**value, **completed}), None)
 
 
 def replacement(
@@ -137,10 +173,9 @@ def replacement(
     admit_update(kind, value, old=old, subresource=subresource, namespace=namespace)
     metadata = metadata_of(value)
     _keep_system_fields(kind, metadata, old_metadata)
-    if value.get("spec") != old.get("spec"):
-        generation = old_metadata.get("generation")
-        metadata["generation"] = generation + 1 if isinstance(generation, int) else 1
-    value |= {"apiVersion": kind.api_version, "kind": kind.kind}
+    value = canonical({**value, "apiVersion": kind.api_version, "kind": kind.kind})
+    if value.get("spec") != old.get("spec") and subresource not in WITHOUT_GENERATION:
+        count_generation(value)
     done = "deletionTimestamp" in metadata and not is_held(kind, value)
     return Change(EventType.DELETED if done else EventType.MODIFIED, kind, value, previous)
 
@@ -153,11 +188,18 @@ def removal(kind: Kind, *, previous: Stored, deletion: Deletion) -> Change:
 
     """
     value = previous.copy()
-    check_preconditions(kind, value, deletion)
+    try:
+        check_preconditions(kind, value, deletion)
+    except ConflictError as error:
+        raise PreconditionFailedError(error.message, kind=kind, name=previous.name) from error
     mark_deleted(kind, value, deletion)
     if is_held(kind, value):
         return Change(EventType.MODIFIED, kind, value, previous)
-    return Change(EventType.DELETED, kind, previous.copy(), previous)
+    last = previous.copy()
+    if "deletionGracePeriodSeconds" in metadata_of(last):
+        grace = metadata_of(value)["deletionGracePeriodSeconds"]
+        metadata_of(last)["deletionGracePeriodSeconds"] = grace
+    return Change(EventType.DELETED, kind, last, previous)
 
 
 def _keep_system_fields(kind: Kind, metadata: JsonObject, old: JsonObject) -> None:

@@ -32,6 +32,9 @@ POD_DEFAULTS: Final[Mapping[str, Json]] = MappingProxyType(
         "dnsPolicy": "ClusterFirst",
         "schedulerName": "default-scheduler",
         "enableServiceLinks": True,
+        # There are no priority classes here, so every pod has the default one's.
+        "priority": 0,
+        "preemptionPolicy": "PreemptLowerPriority",
     }
 )
 
@@ -55,6 +58,8 @@ def _claim(claim: Fields) -> None:
 
 def _template(template: Fields) -> None:
     spec = template.child("spec")
+    if spec is not None:
+        spec.raw.setdefault("metadata", {})
     claim = spec.child("spec") if spec else None
     if claim is not None:
         _claim_spec(claim)

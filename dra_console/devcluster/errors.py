@@ -4,10 +4,10 @@ Callers decide on the class; the wording follows Kubernetes', since people and c
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.kube.kinds import Kind
+from dra_console.kube.kinds import NAMESPACES, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Cause:
     message: str
 
     def to_json(self) -> JsonObject:
-        return {"reason": self.reason, "message": self.message, "field": self.field}
+        cause: JsonObject = {"reason": self.reason, "message": self.message}
+        return {**cause, "field": self.field} if self.field else cause
 
 
 def qualified_resource(kind: Kind) -> str:
@@ -104,6 +105,14 @@ class NotFoundError(StatusError):
         return cls(f'{qualified_resource(kind)} "{name}" not found', kind=kind, name=name)
 
 
+class NotServedError(NotFoundError):
+    """No such path."""
+
+    def to_json(self) -> JsonObject:
+        """As the base does, with details that tell nothing."""
+        return {**super().to_json(), "details": {}}
+
+
 class MethodNotAllowedError(StatusError):
     """The path exists, the verb does not."""
 
@@ -136,7 +145,7 @@ class ConflictError(StatusError):
     reason = "Conflict"
 
     @classmethod
-    def of(cls, kind: Kind, name: str, why: str = "") -> "ConflictError":
+    def of(cls, kind: Kind, name: str, why: str = "") -> Self:
         why = why or (
             "the object has been modified; please apply your changes to the latest version"
             " and try again"
@@ -146,6 +155,18 @@ class ConflictError(StatusError):
             kind=kind,
             name=name,
         )
+
+
+class PreconditionFailedError(ConflictError):
+    """The object to delete is not the one that the caller means."""
+
+    def to_json(self) -> JsonObject:
+        """As the base does, but with the kind's own name, as Kubernetes writes it here."""
+        status = super().to_json()
+        details = status.get("details")
+        if isinstance(details, dict) and self.kind is not None and self.kind != NAMESPACES:
+            details["kind"] = self.kind.kind
+        return status
 
 
 class GoneError(StatusError):

@@ -11,7 +11,7 @@ from dra_console.devcluster.cluster import Cluster
 from dra_console.devcluster.errors import (
     ForbiddenError,
     MethodNotAllowedError,
-    NotFoundError,
+    NotServedError,
 )
 from dra_console.devcluster.http_pages import PAGES
 from dra_console.devcluster.http_paths import Target, parse_path
@@ -104,7 +104,7 @@ def _answer_review(
 def _answer_path(request: Request) -> Response:
     page = PAGES.get(request.path.rstrip("/"))
     if page is None:
-        raise NotFoundError("the server could not find the requested resource")
+        raise NotServedError("the server could not find the requested resource")
     if request.method != "GET":
         raise MethodNotAllowedError("the server does not allow this method on this path")
     return page(request)

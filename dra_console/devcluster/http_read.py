@@ -126,10 +126,8 @@ def _list_version(store: Store, request: Request) -> int:
     version = resource_version_of(request)
     match = request.query.get("resourceVersionMatch", "")
     if match not in {"", "Exact", "NotOlderThan"} or (match and not version):
-        message = (
-            f"Invalid value: {match!r}: needs resourceVersion; Exact and NotOlderThan are known"
-        )
-        cause = Cause("resourceVersionMatch", "FieldValueInvalid", message)
+        message = f"Forbidden: {match!r}: needs resourceVersion; Exact and NotOlderThan are known"
+        cause = Cause("resourceVersionMatch", "FieldValueForbidden", message)
         raise InvalidError(f"resourceVersionMatch: {message}", causes=(cause,))
     if version > store.resource_version:
         cause = Cause("", "ResourceVersionTooLarge", "Too large resource version")

@@ -100,7 +100,6 @@ def watch_objects(store: Store, target: Target, request: Request) -> Stream:
 
     Raises:
         BadRequestError: a parameter that cannot be read.
-        GoneError: the version is no longer in the log.
         InvalidError: `sendInitialEvents`, which this server does not offer.
 
     """
@@ -127,13 +126,16 @@ def watch_objects(store: Store, target: Target, request: Request) -> Stream:
     if not since:
         since = store.resource_version
         first = list(_current(store, view))
-    chunks = _lines(
-        store.watch(target.kind, since=since),
-        view,
-        first=first,
-        window=window,
-    )
-    return Stream(chunks)
+    try:
+        subscription = store.watch(target.kind, since=since)
+    except GoneError as error:
+        # As the API server does: the answer is a stream already when it finds out.
+        return Stream(_only(error_line(error)))
+    return Stream(_lines(subscription, view, first=first, window=window))
+
+
+async def _only(line: bytes) -> AsyncIterator[bytes]:
+    yield line
 
 
 def _current(store: Store, view: View) -> Iterator[bytes]:

@@ -52,6 +52,7 @@ def patch_object(store: Store, target: Target, request: Request) -> Response:
     patched = _patched(target, current, request)
     if not isinstance(patched, dict):
         raise BadRequestError("patch: the result is not an object")
+    _check_same(target, current, patched)
     return _updated(store, target, _addressed(target, patched), request)
 
 
@@ -68,7 +69,7 @@ def delete_collection(store: Store, target: Target, request: Request) -> Respons
     """Delete all objects that the selectors choose; the answer lists them."""
     deletion, is_dry_run = deletion_of(_delete_options(request), request)
     selector = selector_of(target, request)
-    deleted: list[Json] = []
+    deleted: list[JsonObject] = []
     for stored in store.at(store.resource_version, target.kind, namespace=target.namespace):
         if selector.matches(stored.value):
             change = store.prepare_delete(
@@ -80,9 +81,14 @@ def delete_collection(store: Store, target: Target, request: Request) -> Respons
             "kind": f"{target.kind.kind}List",
             "apiVersion": target.kind.api_version,
             "metadata": {"resourceVersion": str(store.resource_version)},
-            "items": deleted,
+            "items": [_as_item(each) for each in deleted],
         }
     )
+
+
+def _as_item(obj: JsonObject) -> JsonObject:
+    """Leave out what a list says for all its items."""
+    return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"}}
 
 
 def deletion_of(options: JsonObject, request: Request) -> tuple[Deletion, bool]:
@@ -160,6 +166,16 @@ def _patched(target: Target, current: JsonObject, request: Request) -> Json:
         " types include: application/json-patch+json, application/merge-patch+json,"
         " application/strategic-merge-patch+json"
     )
+
+
+def _check_same(target: Target, current: JsonObject, patched: JsonObject) -> None:
+    """Refuse a patch of the UID; a whole object with another one is a conflict instead."""
+    uid = text(metadata_of(patched), "uid")
+    if uid in {"", text(metadata_of(current), "uid")}:
+        return
+    message = f'Invalid value: "{uid}": field is immutable'
+    cause = Cause("metadata.uid", "FieldValueInvalid", message)
+    raise InvalidError.of(target.kind, target.name, (cause,))
 
 
 def _updated(store: Store, target: Target, obj: JsonObject, request: Request) -> Response:

@@ -115,6 +115,14 @@ def name_causes(kind: Kind, name: str) -> tuple[Cause, ...]:
     return (Cause("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {rule}'),)
 
 
+def count_generation(obj: JsonObject) -> None:
+    """Count one more change of what is wanted, for objects whose changes are counted."""
+    metadata = metadata_of(obj)
+    generation = metadata.get("generation")
+    if isinstance(generation, int):
+        metadata["generation"] = generation + 1
+
+
 def finalizers_of(metadata: JsonObject) -> list[str]:
     """Return the finalizers.
 
@@ -194,8 +202,12 @@ def mark_deleted(kind: Kind, obj: JsonObject, deletion: Deletion) -> None:
     if extra is not None and extra not in finalizers:
         metadata["finalizers"] = [*finalizers, extra]
     running = metadata.get("deletionGracePeriodSeconds")
-    if "deletionTimestamp" not in metadata or (isinstance(running, int) and grace < running):
+    is_first = "deletionTimestamp" not in metadata
+    if is_first or (isinstance(running, int) and grace < running):
         metadata["deletionTimestamp"] = timestamp(now() + timedelta(seconds=grace))
-        metadata["deletionGracePeriodSeconds"] = grace
+        if kind != NAMESPACES:
+            metadata["deletionGracePeriodSeconds"] = grace
+    if is_first:
+        count_generation(obj)
     if kind == NAMESPACES:
         obj["status"] = {"phase": "Terminating"}

@@ -15,6 +15,7 @@ from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.changes import Change, creation, named, removal, replacement
 from dra_console.devcluster.errors import (
     AlreadyExistsError,
+    Cause,
     ConflictError,
     ForbiddenError,
     NotFoundError,
@@ -225,8 +226,10 @@ class Store:
             return change.value
         version = self.resource_version + 1
         metadata_of(change.value)["resourceVersion"] = str(version)
-        stored = _stored(orjson.dumps({**_type_of(change.value), **change.value}))
         gone = change.type is EventType.DELETED
+        last = change.last_state if gone else change.value
+        metadata_of(last)["resourceVersion"] = str(version)
+        stored = _stored(orjson.dumps({**_type_of(last), **last}))
         entry = Entry(
             resource_version=version,
             type=change.type,
@@ -263,7 +266,12 @@ class Store:
                 f'{kind.plural} "{name}" is forbidden: unable to create new content in namespace'
                 f" {namespace} because it is being terminated"
             )
-            raise ForbiddenError(message, kind=kind, name=name)
+            cause = Cause(
+                "metadata.namespace",
+                "NamespaceTerminating",
+                f"namespace {namespace} is being terminated",
+            )
+            raise ForbiddenError(message, kind=kind, name=name, causes=(cause,))
         return found
 
 

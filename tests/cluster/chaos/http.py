@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 import yaml
 
-from dra_console.allocator.model import JsonObject
+from dra_console.allocator.model import Json, JsonObject
 
 TIMEOUT_SECONDS: Final = 60
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -39,7 +39,7 @@ class Connection:
         self,
         method: str,
         path: str,
-        body: JsonObject | None = None,
+        body: Json = None,
         *,
         content_type: str = "application/json",
         **query: str,
@@ -76,7 +76,10 @@ class Connection:
         try:
             connection.request("GET", f"{path}?{urlencode(query)}", headers=self._headers)
             answer = connection.getresponse()
-            lines = [orjson.loads(line) for line in answer.read().splitlines() if line.strip()]
+            raw = answer.read()
+            if answer.status != http.client.OK:
+                return answer.status, [orjson.loads(raw)]
+            lines = [orjson.loads(line) for line in raw.splitlines() if line.strip()]
         finally:
             connection.close()
         return answer.status, lines

@@ -117,9 +117,11 @@ def test_watch_from_before_compaction_gets_410(tmp_path: Path) -> None:
         for number in range(30):
             http.ask("POST", "/api/v1/namespaces", {"metadata": {"name": f"n{number}"}})
 
-        status, refusal = http.ask("GET", "/api/v1/namespaces?watch=1&resourceVersion=2")
+        events = http.watch("/api/v1/namespaces?watch=1&resourceVersion=2")
 
-        assert (status, refusal["reason"]) == (410, "Expired")
+        assert next(events)["status"] == 200
+        refusal = next(events)["object"]
+        assert (refusal["code"], refusal["reason"]) == (410, "Expired")
         http.close()
 
 

@@ -159,15 +159,11 @@ async def test_watch_without_bookmarks_ends_in_silence(cluster: Cluster) -> None
     assert await watcher.rest() == []
 
 
-def test_watch_from_before_the_log_is_gone(tmp_path: Path) -> None:
-    cluster = a_cluster(tmp_path)
-    request = a_request("GET", NODES.path(), query={"watch": "1", "resourceVersion": "99"})
+async def test_watch_from_beyond_the_log_gets_an_error_event(cluster: Cluster) -> None:
+    word, status = await watch(cluster, resourceVersion="99").next()
 
-    status, refusal = ask(cluster, request)
-
-    assert status == 410
-    assert refusal["reason"] == "Expired"
-    cluster.store.close()
+    assert word == "ERROR"
+    assert (status["code"], status["reason"]) == (410, "Expired")
 
 
 async def test_watcher_that_falls_behind_gets_an_error_event(cluster: Cluster) -> None:
