@@ -82,6 +82,21 @@ def from_kubeconfig(path: str, *, context: str) -> Load:
     return load
 
 
+def context_in(path: Path, *, context: str) -> str:
+    """Name the context of a kubeconfig that is used when `context` is asked for.
+
+    Raises:
+        KubeconfigError: the file cannot be used, or names no context.
+
+    """
+    try:
+        return str(_document(path, context=context)[1])
+    except KubeconfigError as error:
+        raise KubeconfigError(f"{path}: {error}") from error
+    except UNUSABLE as error:
+        raise KubeconfigError(f"{path}: {_in_words(error)}") from error
+
+
 def in_cluster(
     *,
     token_file: str = SERVICE_TOKEN_FILENAME,
@@ -105,12 +120,7 @@ def in_cluster(
 
 
 def _from_kubeconfig(path: Path, *, context: str, source: str) -> Credentials:
-    document = yaml.safe_load(path.read_text())
-    if not isinstance(document, dict):
-        raise KubeconfigError("expected a kubeconfig, found no document")
-    name = context or document.get("current-context")
-    if not name:
-        raise KubeconfigError("names no current-context; say which context to use")
+    document, name = _document(path, context=context)
     chosen = _named(document, "contexts", name, "context")
     cluster = _named(document, "clusters", chosen.get("cluster"), "cluster")
     user = _named(document, "users", chosen["user"], "user") if chosen.get("user") else {}
@@ -130,6 +140,17 @@ def _from_kubeconfig(path: Path, *, context: str, source: str) -> Credentials:
     )
     loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
     return Credentials(configuration, source, good_for_seconds)
+
+
+def _document(path: Path, *, context: str) -> tuple[JsonObject, Json]:
+    """Read a kubeconfig, and which of its contexts is meant."""
+    document = yaml.safe_load(path.read_text())
+    if not isinstance(document, dict):
+        raise KubeconfigError("expected a kubeconfig, found no document")
+    name = context or document.get("current-context")
+    if not name:
+        raise KubeconfigError("names no current-context; say which context to use")
+    return document, name
 
 
 def _run_exec(user: JsonObject, *, cluster: JsonObject, directory: Path) -> float | None:

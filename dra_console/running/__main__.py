@@ -49,7 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     path = kubeconfig_path(options.kubeconfig)
     client, finding = look_at(path, context=options.context)
-    name = options.name or _name_of(options.context or path.stem)
+    name = options.name or _name_of(finding.context)
     state = State((options.dir or DEFAULT_DIRECTORY / name).resolve())
     state.prepare()
     rights = state.home / "rights.yaml"
@@ -129,7 +129,7 @@ def _people(user: str, groups: list[str]) -> tuple[Person, ...]:
 
 
 def _name_of(text: str) -> str:
-    """Make a cluster's name of a context's or a file's."""
+    """Make a cluster's name of a context's."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63] or "cluster"
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client, User
+from dra_console.kube.credentials import context_in
 from dra_console.kube.errors import ApiError, NotFoundError
 from dra_console.kube.introspection import own_username, server_version
 from dra_console.kube.kinds import (
@@ -34,6 +35,9 @@ NEEDED: Final = (
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What the cluster said."""
+
+    context: str
+    """Of the kubeconfig."""
 
     server: str
     """Such as `Kubernetes v1.37.2 at https://...`."""
@@ -70,10 +74,11 @@ def look_at(path: Path, *, context: str) -> tuple[Client, Finding]:
 
     """
     try:
+        name = context_in(path, context=context)
         client = Client.from_kubeconfig(str(path), context=context)
         version = server_version(client)
         identity = own_username(client)
-        return client, Finding(version, identity, tuple(_warnings(client, identity)))
+        return client, Finding(name, version, identity, tuple(_warnings(client, identity)))
     except ApiError as error:
         raise SystemExit(f"{path}: this cluster cannot be used:\n  {error}") from error
 

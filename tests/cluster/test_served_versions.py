@@ -14,9 +14,9 @@ import pytest
 
 from dra_console.allocator.decoding.versions import as_v1
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.kube import lists, served
+from dra_console.kube import lists, served, transport
 from dra_console.kube.client import Client
-from dra_console.kube.errors import ConflictError, InvalidError, NotFoundError
+from dra_console.kube.errors import ConflictError, ExpiredError, InvalidError, NotFoundError
 from dra_console.kube.kinds import (
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
@@ -327,6 +327,17 @@ def test_cursors_and_list_positions_mean_the_same_in_every_version(
         speak_only(version, client, monkeypatch)
         [deleted] = events_until("DELETED", client, RESOURCE_SLICES, cursor)
         assert spec_of(deleted.object) == spec_of(slices[0])
+
+
+def test_a_cursor_from_the_servers_future_is_expired_and_not_silent(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client.from_kubeconfig(str(cluster.kubeconfig))
+    monkeypatch.setattr(transport, "ATTEMPTS", 1)
+    now = client.list(RESOURCE_CLAIMS).resource_version
+
+    with pytest.raises(ExpiredError, match="Too large resource version"):
+        events_until("ADDED", client, RESOURCE_CLAIMS, str(int(now) + 1_000_000))
 
 
 def test_a_client_follows_a_server_down_and_up(
