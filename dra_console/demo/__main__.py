@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dra_console.demo.layout import Layout, Ports, choose_ports, prepare_layout
-from dra_console.demo.programs import NODE_PROFILES, Plan, plan
+from dra_console.demo.programs import CLUSTER, NODE_PROFILES, Plan, plan
 from dra_console.demo.readiness import api_server_answers, mirrored_nodes
 from dra_console.running.accounts import Account, Person, ensure_accounts, manage
 from dra_console.running.children import Supervisor
@@ -51,7 +51,7 @@ def _run(layout: Layout, ports: Ports, programs: Plan, supervisor: Supervisor) -
     manage(environment, "migrate", "--no-input", "-v", "0")
     wait_until(lambda: redis_answers(ports), what="Redis", supervisor=supervisor)
     wait_until(lambda: api_server_answers(ports), what="the API server", supervisor=supervisor)
-    manage(environment, "cluster", "add", "demo", "--kubeconfig", str(layout.kubeconfig))
+    manage(environment, "cluster", "add", CLUSTER, "--kubeconfig", str(layout.kubeconfig))
     say("Starting web, worker, beat and six node agents")
     supervisor.start((*programs.console, *programs.agents))
     accounts = ensure_accounts(layout, environment, people=PEOPLE)

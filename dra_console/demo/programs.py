@@ -15,6 +15,7 @@ from dra_console.running.programs import (
     redis_program,
 )
 
+CLUSTER = "demo"
 DRIVER = "gpu.nvidia.com"
 
 NODE_PROFILES: Mapping[str, str] = {
@@ -71,6 +72,6 @@ def _agent(layout: Layout, ports: Ports, node: str) -> tuple[str, ...]:
         *("--simulate", "--profile", NODE_PROFILES[node]),
         *("--kubelet-root", str(root), "--cdi-dir", str(root / "cdi")),
         *("--kubeconfig", str(layout.kubeconfig)),
-        *("--console-url", f"ws://127.0.0.1:{ports.web}/ws/v1/agents"),
+        *("--console-url", f"ws://127.0.0.1:{ports.web}/ws/v1/agents?cluster={CLUSTER}"),
         *("--console-token-file", str(root / "agent-token")),
     )

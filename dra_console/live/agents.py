@@ -75,7 +75,8 @@ class AgentConsumer(GuardedConsumer):
         cluster_name = query.get("cluster", [""])[0]
         agent = await _checked(token, cluster_name=cluster_name)
         self._session = AgentSession(agent, client=redis_for_consumers(), announce=announce)
-        self.run_beside(self._keep_watch(self._session, token, cluster_name=cluster_name))
+        # By name from now on: a second cluster that is added later must not end this line.
+        self.run_beside(self._keep_watch(self._session, token, cluster_name=agent.cluster_name))
 
     async def _take(self, session: AgentSession, text: str | None) -> None:
         if not self._allowance.take(time.monotonic()):

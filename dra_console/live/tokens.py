@@ -33,6 +33,7 @@ class Agent:
     """A node's agent, as its token proves."""
 
     cluster_id: int
+    cluster_name: str
     node_name: str
 
 
@@ -56,7 +57,9 @@ def agent_of_token(token: str, *, cluster_name: str) -> Agent | None:
         identity = review_token(client_of(cluster), token, audience=settings.AGENT_TOKEN_AUDIENCE)
         node_name = _node_name(identity)
         cache.set(key, node_name, timeout=REMEMBERED_SECONDS)
-    return Agent(cluster_id=cluster.pk, node_name=node_name) if node_name else None
+    if not node_name:
+        return None
+    return Agent(cluster_id=cluster.pk, cluster_name=cluster.name, node_name=node_name)
 
 
 def _node_name(identity: TokenIdentity | None) -> str:

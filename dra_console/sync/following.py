@@ -163,22 +163,29 @@ def follow_states(clusters: Iterable[Cluster], *, now: datetime) -> tuple[Cluste
     )
 
 
-def troubled_kinds(cluster: Cluster, *, now: datetime) -> tuple[KindFollowed, ...]:
-    """Read what is wrong with following one cluster, in one query: cheap enough for each page."""
-    cursors = _cursors_of((cluster,))[cluster.pk]
-    leases = _leases_held((cluster,))
-    kinds = (
-        _kind_followed(
-            cluster,
-            plural,
-            cursors.get(plural),
-            objects=None,
-            is_held=None if leases is None else lease_name(cluster.pk, plural) in leases,
-            now=now,
+def troubled_kinds(
+    clusters: Sequence[Cluster], *, now: datetime
+) -> Mapping[int, tuple[KindFollowed, ...]]:
+    """Read which kinds are not followed, by cluster; one query, cheap enough for each page."""
+    cursors = _cursors_of(clusters)
+    leases = _leases_held(clusters)
+    return {
+        cluster.pk: tuple(
+            kind
+            for plural in MIRRORED
+            if (
+                kind := _kind_followed(
+                    cluster,
+                    plural,
+                    cursors[cluster.pk].get(plural),
+                    objects=None,
+                    is_held=None if leases is None else lease_name(cluster.pk, plural) in leases,
+                    now=now,
+                )
+            ).is_trouble
         )
-        for plural in MIRRORED
-    )
-    return tuple(kind for kind in kinds if kind.is_trouble)
+        for cluster in clusters
+    }
 
 
 def _kind_followed(  # noqa: PLR0913 - what is known of one kind

@@ -93,6 +93,9 @@ class ClusterChoice:
 
     is_shown: bool
 
+    troubles: int
+    """Kinds that are not followed there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
@@ -123,10 +126,11 @@ def navigation_of(request: HttpRequest) -> Navigation:
     clusters = enabled_clusters()
     cluster = shown_cluster(request, clusters)
     now = database_now()
-    troubles = () if cluster is None else troubled_kinds(cluster, now=now)
+    by_cluster = troubled_kinds(clusters, now=now)
+    troubles = () if cluster is None else by_cluster.get(cluster.pk, ())
     counts = {
         "claims": (_waiting(request, cluster), "waiting"),
-        "clusters": (len(troubles), "not followed"),
+        "clusters": (sum(len(kinds) for kinds in by_cluster.values()), "kinds not followed"),
     }
     page = request.resolver_match.url_name if request.resolver_match else None
     return Navigation(
@@ -144,14 +148,21 @@ def navigation_of(request: HttpRequest) -> Navigation:
             for entry in ENTRIES
         ),
         cluster=cluster,
-        choices=_choices(request, clusters, shown=cluster, page=page) if clusters[1:] else (),
+        choices=_choices(request, clusters, by_cluster, shown=cluster, page=page)
+        if clusters[1:]
+        else (),
         mirror_note=_mirror_note(cluster, troubles, now=now),
         is_mirror_in_trouble=bool(troubles),
     )
 
 
 def _choices(
-    request: HttpRequest, clusters: list[Cluster], *, shown: Cluster | None, page: str | None
+    request: HttpRequest,
+    clusters: Sequence[Cluster],
+    troubles: Mapping[int, Sequence[KindFollowed]],
+    *,
+    shown: Cluster | None,
+    page: str | None,
 ) -> tuple[ClusterChoice, ...]:
     """Lead from a list to the other cluster's list, from one object to the list it would be in."""
     home = next(
@@ -163,7 +174,14 @@ def _choices(
     for cluster in clusters:
         with addresses_in(request, cluster.name):
             address = reverse(f"web:{home}")
-        choices.append(ClusterChoice(cluster.name, address, is_shown=cluster == shown))
+        choices.append(
+            ClusterChoice(
+                cluster.name,
+                address,
+                is_shown=cluster == shown,
+                troubles=len(troubles[cluster.pk]),
+            )
+        )
     return tuple(choices)
 
 

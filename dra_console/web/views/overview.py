@@ -65,7 +65,9 @@ def overview(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     )
     lines = model_lines(states, reader=reader)
     concerns = [
-        *following_concerns(troubled_kinds(cluster, now=database_now()), cluster_name=cluster.name),
+        *following_concerns(
+            troubled_kinds([cluster], now=database_now())[cluster.pk], cluster_name=cluster.name
+        ),
         *claim_concerns(_unsettled_claims(cluster, reader), now=live.now),
     ]
     if rules.may(request.user, cluster, "list", RESOURCE_SLICES):

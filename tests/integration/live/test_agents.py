@@ -175,6 +175,19 @@ async def test_agent_that_names_no_cluster_is_refused_where_there_are_several(
     assert len(reviews.questions) == asked
 
 
+async def test_agent_that_is_connected_stays_when_a_second_cluster_is_added(
+    console: Console, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dra_console.live.agents.TOKEN_CHECK_SECONDS", 0.1)
+    async with console.agent() as agent:
+        await introduce(agent)
+        await in_database(Cluster.objects.create)(name="another", kubeconfig="/nowhere")
+        await asyncio.sleep(0.5)
+        await agent.send(as_text(a_sample(1, a_device_sample(utilisation_percent=97))))
+
+        assert await until(lambda: store.latest(cluster.pk))
+
+
 async def test_agent_may_name_its_cluster(console: Console) -> None:
     async with console.agent(query="?cluster=demo") as agent:
         await introduce(agent)

@@ -83,6 +83,16 @@ class TestWithSeveralClusters:
         assert 'href="/in/east/claims/"' in text
         assert 'href="/in/west/claims/"' in text
 
+    def test_the_top_bar_tells_of_trouble_in_the_others(
+        self, as_admin: Client, west: Cluster
+    ) -> None:
+        Cursor.objects.filter(cluster=west, plural="pods").update(error="no route")
+
+        text = as_admin.get("/in/east/nodes/").content.decode()
+
+        assert "1 not followed" in text
+        assert '1<span class="visually-hidden"> kinds not followed</span>' in text
+
     def test_an_address_that_names_none_leads_to_the_one_seen_last(self, as_admin: Client) -> None:
         first = as_admin.get("/claims/?state=pending")
         as_admin.get("/in/west/nodes/")

@@ -124,7 +124,7 @@ def test_disabled_cluster_is_disabled_whatever_its_cursors_say(
     cluster.save()
 
     assert kind_of(cluster).state is FollowState.DISABLED
-    assert troubled_kinds(cluster, now=NOW) == ()
+    assert troubled_kinds([cluster], now=NOW) == {cluster.pk: ()}
 
 
 def test_kinds_that_a_healthy_server_may_lack_are_no_trouble(
@@ -136,7 +136,9 @@ def test_kinds_that_a_healthy_server_may_lack_are_no_trouble(
         a_cursor(cluster, plural)
     Cursor.objects.filter(plural__in=("devicetaintrules", "resourceslices")).update(**lacking)
 
-    assert [kind.plural for kind in troubled_kinds(cluster, now=NOW)] == ["resourceslices"]
+    troubles = troubled_kinds([cluster], now=NOW)[cluster.pk]
+
+    assert [kind.plural for kind in troubles] == ["resourceslices"]
 
 
 def test_lag_of_a_cluster_is_that_of_the_kind_heard_of_longest_ago(
