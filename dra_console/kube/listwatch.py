@@ -74,28 +74,45 @@ class Watch:
         self._closed = threading.Event()
         self._unfinished_line = b""
         self._at_end = False
+        self._failure: ApiError | None = None
         self._thread = threading.Thread(target=self._read_all, name="watch", daemon=True)
         self._thread.start()
 
     @property
     def at_end(self) -> bool:
         """Tell whether the server ended the stream and all of it has been read."""
-        return self._at_end
+        return self._at_end and self._failure is None
 
     def read(self, *, timeout_seconds: float) -> list[WatchEvent]:
         """Return the events that came, waiting for the first; none if none came in time.
+
+        Events that came before a failure are returned first; the failure is raised then, and
+        from then on.
 
         Raises:
             ExpiredError: the resource version is too old; list again.
             ApiError: the connection broke, or the server ended the stream with an error.
 
         """
+        if self._failure is not None:
+            raise self._failure
         if self._at_end:
             return []
         try:
             read = self._reads.get(timeout=timeout_seconds)
         except queue.Empty:
             return []
+        events: list[WatchEvent] = []
+        try:
+            for line in self._lines_of(read):
+                events.append(_event(line, served=self._served))  # noqa: PERF401 - a failure leaves those before it
+        except ApiError as error:
+            self._failure = error
+            if not events:
+                raise
+        return events
+
+    def _lines_of(self, read: bytes | ApiError) -> list[bytes]:
         if isinstance(read, ApiError):
             raise read
         self._at_end = not read
@@ -105,7 +122,7 @@ class Watch:
         if self._at_end and self._unfinished_line.strip():
             # A server that was cut off, or somebody else who answers with a page of text.
             lines.append(self._unfinished_line)
-        return [_event(line, served=self._served) for line in lines if line.strip()]
+        return [line for line in lines if line.strip()]
 
     def close(self) -> None:
         """Stop reading and close the connection; events not yet read are lost."""

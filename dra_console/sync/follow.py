@@ -12,6 +12,7 @@ under load it closes after `BATCH_EVENTS` or `BATCH_SECONDS`.
 import time
 from contextlib import suppress
 from enum import Enum, auto
+from http import HTTPStatus
 from math import ceil
 from typing import Final
 
@@ -31,7 +32,7 @@ from dra_console.sync.errors import CursorMovedError, NotOurTurnError
 from dra_console.sync.known import KnownVersions, known_versions
 from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reading import text_in
-from dra_console.sync.reconcile import apply, sweep
+from dra_console.sync.reconcile import apply, distrust, sweep
 from dra_console.sync.window import Window
 
 log = structlog.get_logger()
@@ -141,6 +142,11 @@ def _list_or_watch(window: Window, *, client: Client) -> None:
         log.info("version expired", **_facts(window), reason=str(error))
         with window.writing() as expired:
             expired.resource_version = ""
+            if error.status != HTTPStatus.GONE:
+                # The server was set back: a version that it gives out again may be another
+                # object than the one that is mirrored in that version.
+                distrust(window.cluster, kind=window.kind)
+        window.note_expiry()
 
 
 def _watch(window: Window, *, client: Client, resource_version: str) -> None:
@@ -172,7 +178,11 @@ def _gather(stream: Watch) -> list[WatchEvent]:
     events = stream.read(timeout_seconds=POLL_SECONDS)
     closes_at = time.monotonic() + BATCH_SECONDS
     while events and len(events) < BATCH_EVENTS and time.monotonic() < closes_at:
-        more = stream.read(timeout_seconds=PAUSE_SECONDS)
+        try:
+            more = stream.read(timeout_seconds=PAUSE_SECONDS)
+        except ApiError:
+            # Raised again by the next read; what came before it is written first.
+            break
         if not more:
             break
         events += more

@@ -22,6 +22,8 @@ from typing import Any, Final
 
 import structlog
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import Kind
@@ -57,6 +59,9 @@ STUMBLES: Final = (
     ValueError,
 )
 """How something in an object shows that nobody expected."""
+
+DISTRUSTED: Final = "?"
+"""Makes of a version one that no API server gives out."""
 
 SWEEP_ROWS: Final = 500
 """Removed at a time, to bound memory and the number of SQL parameters."""
@@ -115,6 +120,13 @@ def apply(  # noqa: PLR0913 - what a caller knows of a batch
     _write(cluster, mirrored, batch=batch, seen_at=seen_at)
     if batch.nameless:
         problems.note(cluster, kind=kind, messages=batch.nameless, seen_at=seen_at)
+
+
+def distrust(cluster: Cluster, *, kind: Kind) -> None:
+    """Let the next list write every object anew, whatever version it is mirrored in."""
+    MIRRORED[kind.plural].rows(cluster).update(
+        resource_version=Concat("resource_version", Value(DISTRUSTED))
+    )
 
 
 def sweep(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dra_console.kube.client import Client
+from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import Kind
 from dra_console.leases import Lease
 from dra_console.mirror.models import Cluster, Cursor
@@ -16,6 +17,8 @@ from dra_console.sync.identity import confirm_identity
 
 CLUSTER_POLL_SECONDS: Final = 5.0
 """How soon a window notices that its cluster was disabled while nothing happens in it."""
+
+SOONEST_EXPIRY_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -33,6 +36,7 @@ class Window:
     kube_system_uid: str = field(init=False)
     """The cluster that is being written for; see `identity`."""
 
+    _expired_at: float = field(init=False, default=float("-inf"))
     _ends_at: float = field(init=False)
     _cluster_seen_at: float = field(init=False)
 
@@ -63,6 +67,18 @@ class Window:
         self._cluster_seen_at = time.monotonic()
         if not Cluster.objects.filter(pk=self.cluster.pk, enabled=True).exists():
             raise NotOurTurnError(f"cluster {self.cluster.name} was removed or disabled")
+
+    def note_expiry(self) -> None:
+        """Note that the API server knew a version no more.
+
+        Raises:
+            ApiError: again, so soon that listing once more would only burden it.
+
+        """
+        now = time.monotonic()
+        since, self._expired_at = now - self._expired_at, now
+        if since < SOONEST_EXPIRY_SECONDS:
+            raise ApiError("the API server forgets versions as soon as it has given them out")
 
     def confirm_cluster(self, client: Client) -> bool:
         """Ask which cluster answers; tell whether it is still the one we write for."""
