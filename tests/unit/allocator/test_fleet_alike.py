@@ -9,15 +9,32 @@ from dataclasses import replace
 
 import pytest
 
-from dra_console.allocator.decoding.decode import decode_claim, decode_slice
+from dra_console.allocator.decoding.decode import (
+    decode_claim,
+    decode_node,
+    decode_slice,
+    decode_snapshot,
+)
+from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import Json, JsonObject, Snapshot
 from dra_console.allocator.outcomes import Allocated
+from dra_console.allocator.rules import Feature
 from dra_console.allocator.search.fleet import Fleet
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
 from dra_console.allocator.world.index import index_of
 from tests.builders.objects import a_counter_set, a_node
 from tests.unit.allocator.plain_first_fit import comparable, plain_first_fit
-from tests.unit.allocator.worlds import claim, dev, every, pool, r, snapshot, used
+from tests.unit.allocator.worlds import (
+    CLASSES,
+    claim,
+    dev,
+    every,
+    pool,
+    r,
+    snapshot,
+    used,
+    with_gates,
+)
 
 ONE = claim(r())
 SHARE = "00000000-0000-4000-8000-000000000001"
@@ -204,3 +221,70 @@ def test_a_question_of_long_ago_hears_of_changes(change: str) -> None:
 
     for each in asked:
         assert kept(fleet, each) == plain(fleet.snapshot(), each)
+
+
+def test_a_device_that_is_taken_elsewhere_leaves_less_of_the_board() -> None:
+    fleet = Fleet(snapshot(a_node("o"), *two_places("p", "n", "o")))
+
+    before = kept(fleet, ONE)
+    fleet.put_claim(decode_claim(used("p/y")))
+
+    after = kept(fleet, ONE)
+    assert after == plain(fleet.snapshot(), ONE)
+    assert after != before
+
+
+@pytest.mark.parametrize("names", [("able", "other"), ("other", "able")])
+def test_a_node_that_declares_a_feature_is_not_one_that_does_not(names: tuple[str, str]) -> None:
+    rules = with_gates(Feature.OPTIONAL_NODE_OPERATIONS)
+    status: JsonObject = {"declaredFeatures": [Feature.OPTIONAL_NODE_OPERATIONS.value]}
+    nodes = {"able": a_node("able") | {"status": status}, "other": a_node("other")}
+    skipping = [pool(name, "x", node=name, skipNodeOperations=["*"]) for name in names]
+    world = decode_snapshot([*(nodes[name] for name in names), *CLASSES, *skipping])
+    fleet = Fleet(world, rules=rules)
+
+    while left := fleet.snapshot().nodes:
+        found = fleet.first_fit([decode_claim(ONE)]).node
+        assert (found.name if found else None) == ("able" if "able" in names_of(left) else None)
+        fleet.remove_node(left[0].name)
+
+
+def names_of(nodes: tuple[Node, ...]) -> list[str]:
+    return [node.name for node in nodes]
+
+
+def test_a_pool_that_was_mended_is_not_called_invalid_any_more() -> None:
+    fleet = Fleet(snapshot(pool("p", "x", "x", slice_name="own"), used("p/x")))
+
+    before = kept(fleet, ONE)
+    fleet.put_slice(decode_slice(pool("p", "x", slice_name="own")))
+
+    after = kept(fleet, ONE)
+    assert after == plain(fleet.snapshot(), ONE)
+    assert after != before
+
+
+def test_a_node_hears_of_a_device_that_another_saw_as_well_and_is_gone() -> None:
+    fleet = Fleet(snapshot(pool("p", "x", node=None, allNodes=True), used("p/x")))
+
+    before = kept(fleet, ONE)
+    fleet.remove_node("n")
+    fleet.remove_claim("t/used-1-p-x")
+
+    after = kept(fleet, ONE)
+    assert after == plain(fleet.snapshot(), ONE)
+    assert after != before
+
+
+def test_a_node_whose_labels_change_is_looked_at_again() -> None:
+    expression: Json = {"key": "zone", "operator": "In", "values": ["z3"]}
+    terms: list[Json] = [{"matchExpressions": [expression]}]
+    selecting = pool("p", "x", node=None, nodeSelector={"nodeSelectorTerms": terms})
+    fleet = Fleet(snapshot(selecting, a_node("o", zone="z3")))
+
+    before = kept(fleet, ONE)
+    fleet.put_node(decode_node(a_node("o", zone="z4")))
+
+    after = kept(fleet, ONE)
+    assert after == plain(fleet.snapshot(), ONE)
+    assert after != before

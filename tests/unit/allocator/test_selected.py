@@ -62,6 +62,24 @@ def test_devices_are_told_apart_by_what_is_unique_if_the_expression_reads_it() -
     assert [each.answers.count(True) for each in found] == [0, 0, 1, 0]
 
 
+def test_answers_are_in_the_order_of_each_slices_own_devices() -> None:
+    models = (("A100", "H100"), ("H100", "A100"))
+    snapshot = decode_snapshot(
+        [
+            a_slice(
+                node=f"gpu-{number}",
+                devices=[a_device(f"gpu-{model}", attributes={"model": model}) for model in row],
+            )
+            for number, row in enumerate(models)
+        ]
+    )
+    program = compiled("device.attributes['gpu.nvidia.com'].model == 'A100'")
+
+    found = list(selected(program, index=index_of(snapshot)))
+
+    assert [each.answers for each in found] == [(True, False), (False, True)]
+
+
 def test_an_expression_that_fails_on_a_device_says_so_there() -> None:
     program = compiled("device.attributes['gpu.nvidia.com'].missing == 'x'")
 
