@@ -13,12 +13,17 @@ from dra_console.kube.kinds import NODES
 from dra_console.mirror.models import Cluster
 
 
-def may_inspect(user: Account, cluster: Cluster) -> bool:
-    """Tell whether the user may see errors and advice about following this cluster."""
+def may_inspect(user: Account, cluster: Cluster, *, is_reachable: bool | None) -> bool:
+    """Tell whether the user may see errors and advice about following this cluster.
+
+    An API server that is known to be away is not asked: the page that says so must not wait.
+    """
     if user.is_anonymous or not user.is_active:
         return False
     if getattr(user, "is_staff", False):
         return True
+    if is_reachable is False:
+        return False
     try:
         return rules.may(user, cluster, "list", NODES)
     except RightsUnknownError:

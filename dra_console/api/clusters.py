@@ -165,8 +165,8 @@ class ClustersViewSet(ConsoleViewSet):
         return Response(self._shape(followed))
 
     def _shape(self, followed: ClusterFollowed) -> Json:
-        answer = _answer(followed, sees_all=may_inspect(self.account, followed.cluster))
-        shaped: Json = ClusterSerializer(answer).data
+        sees_all = may_inspect(self.account, followed.cluster, is_reachable=followed.is_reachable)
+        shaped: Json = ClusterSerializer(_answer(followed, sees_all=sees_all)).data
         return shaped
 
 

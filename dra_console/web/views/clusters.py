@@ -45,10 +45,11 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     if row.enabled:
         settle_on(request, row, is_one_of_several=len(enabled_clusters()) > 1)
     [followed] = follow_states([row], now=database_now())
-    context = {
-        "shown": cluster_page(followed, may_inspect=may_inspect(request.user, row)),
-        **_problems(request, row),
-    }
+    sees_all = may_inspect(request.user, row, is_reachable=followed.is_reachable)
+    context: dict[str, Any] = {"shown": cluster_page(followed, may_inspect=sees_all)}
+    # A server that is known to be away is not waited for.
+    if followed.is_reachable is not False:
+        context |= _problems(request, row)
     is_part = "HX-Request" in request.headers
     return render(request, "web/_cluster_body.html" if is_part else "web/cluster.html", context)
 

@@ -44,6 +44,7 @@ def test_a_kind_that_cannot_be_read_is_shown_as_such(
 
     cursor = cursor_of(cluster, DEVICE_TAINT_RULES)
     assert (cursor.served, cursor.error) == (False, message)
+    assert (cursor.error_status, cursor.failures) == (status, 0)
     assert cursor.last_contact_at is not None
 
 
@@ -60,6 +61,7 @@ def test_a_kind_that_is_served_later_is_mirrored_then(
 
     cursor = cursor_of(cluster, DEVICE_TAINT_RULES)
     assert (cursor.served, cursor.error, cursor.resource_version) == (True, "", "5")
+    assert cursor.error_status == 0
 
 
 def test_a_console_that_may_not_see_namespaces_mirrors_the_rest(

@@ -248,6 +248,18 @@ class TestClustersPages:
         assert "10.0.0.1: no route" in texts["operator"]
         assert "10.0.0.1: no route" not in texts["admin"]
 
+    def test_an_api_server_that_is_away_is_not_asked_for_rights(
+        self, east: Cluster, served: ServedCluster, as_admin: Client
+    ) -> None:
+        ApiServer.objects.create(cluster=east, asked_at=timezone.now(), error="10.0.0.1: away")
+        Cursor.objects.filter(cluster=east).update(error="10.0.0.1: away")
+
+        text = as_admin.get("/clusters/east/", headers={"HX-Request": "true"}).content.decode()
+
+        assert "does not answer" in text
+        assert "10.0.0.1" not in text
+        assert served.times_asked("admin") == 0
+
     def test_whoever_looks_at_a_cluster_goes_on_in_it(
         self, as_admin: Client, west: Cluster
     ) -> None:
