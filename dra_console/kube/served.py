@@ -147,7 +147,9 @@ def _not_served(kind: Kind, found: Discovered) -> NotFoundError:
             f"has nothing of {kind.group}: dynamic resource allocation is off, or the server is"
             " older than 1.32"
         )
-    elif kind.plural in {plural for each in found.plurals_by_version.values() for plural in each}:
+    elif not found.plurals_by_version:
+        has = f"has it in {_in_words(found.versions)} only, which this release does not know"
+    elif _having(kind, found):
         has = f"has {kind.plural} in {_in_words(_having(kind, found))} only"
     else:
         has = f"has {kind.group} in {_in_words(found.versions)}, without {kind.plural}"

@@ -175,6 +175,13 @@ def test_without_any_look_the_failure_is_the_answer() -> None:
             ),
         ),
         (
+            {"v2": RULES},
+            (
+                "devicetaintrules: looked for resource.k8s.io in v1, v1beta2 or v1alpha3; the API"
+                " server has it in v2 only, which this release does not know"
+            ),
+        ),
+        (
             {},
             (
                 "devicetaintrules: looked for resource.k8s.io in v1, v1beta2 or v1alpha3; the API"
