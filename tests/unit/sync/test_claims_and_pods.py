@@ -35,6 +35,9 @@ def write(cluster: Cluster, kind: Kind, *, before_commit: Callable[[], object]) 
         before_commit()
 
 
+@pytest.mark.skipif(
+    connection.vendor == "sqlite", reason="SQLite has one writer at a time, so there is no race"
+)
 @pytest.mark.parametrize("first", STREAMS, ids=lambda kind: kind.plural)
 def test_the_template_is_known_whichever_is_committed_first(first: Kind) -> None:
     cluster = Cluster.objects.create(name="lab")
