@@ -63,7 +63,7 @@ def a_share(of: str, amount: str) -> JsonObject:
 
 
 def two_places(name: str, node: str, elsewhere: str) -> list[JsonObject]:
-    """Build a pool of a device on a node and one on another, both drawing on one board."""
+    """Build a pool of a device on a node and two on another, `x` and `y` drawing on one board."""
     board: list[Json] = [a_counter_set("board", {"memory": "4"})]
     return [
         pool(
@@ -75,7 +75,7 @@ def two_places(name: str, node: str, elsewhere: str) -> list[JsonObject]:
             sharedCounters=board,
         ),
         pool(name, drawing("x", "2"), node=node, part="2/3"),
-        pool(name, drawing("y", "3"), node=elsewhere, part="3/3"),
+        pool(name, drawing("y", "3"), "z", node=elsewhere, part="3/3"),
     ]
 
 
@@ -224,7 +224,7 @@ def test_a_question_of_long_ago_hears_of_changes(change: str) -> None:
 
 
 def test_a_device_that_is_taken_elsewhere_leaves_less_of_the_board() -> None:
-    fleet = Fleet(snapshot(a_node("o"), *two_places("p", "n", "o")))
+    fleet = Fleet(snapshot(a_node("o"), *two_places("p", "n", "o"), used("p/z")))
 
     before = kept(fleet, ONE)
     fleet.put_claim(decode_claim(used("p/y")))
