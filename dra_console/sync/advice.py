@@ -1,5 +1,6 @@
 """What somebody who runs the console does next where a cluster is not followed as it should be."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -131,10 +132,14 @@ def _unreachable(followed: ClusterFollowed) -> Advice:
         headline,
         f"{said.rstrip('.')}. The credentials are in {place}{context}. Pages show what was seen "
         "last, with its age. The server is asked again every half a minute; to try at once:",
-        f"kubectl --kubeconfig {cluster.kubeconfig} get --raw /version"
-        if cluster.kubeconfig
-        else "",
+        _look(cluster.kubeconfig, cluster.context) if cluster.kubeconfig else "",
     )
+
+
+def _look(kubeconfig: str, context: str) -> str:
+    words = ["kubectl", "--kubeconfig", kubeconfig]
+    words += ["--context", context] if context else []
+    return shlex.join([*words, "get", "--raw", "/version"])
 
 
 def _forbidden(kinds: list[KindFollowed], *, username: str) -> Advice:

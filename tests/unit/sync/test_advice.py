@@ -83,6 +83,9 @@ def test_an_api_server_that_is_away_is_said_once_and_not_for_each_kind() -> None
     assert "does not answer" in advice.headline
     assert "https://10.0.0.1:6443: no route" in advice.text
     assert "/etc/console/lab, context admin" in advice.text
+    assert advice.snippet == (
+        "kubectl --kubeconfig /etc/console/lab --context admin get --raw /version"
+    )
 
 
 def test_credentials_that_are_refused_are_told_from_a_server_that_is_away() -> None:
