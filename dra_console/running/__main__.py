@@ -52,9 +52,9 @@ def main() -> None:
     name = options.name or _name_of(finding.context)
     state = State((options.dir or DEFAULT_DIRECTORY / name).resolve())
     state.prepare()
-    rights = state.home / "rights.yaml"
-    rights.write_text(rights_yaml(), encoding="utf-8")
     people = _people(options.user, options.as_group)
+    rights = state.home / "rights.yaml"
+    rights.write_text(rights_yaml(people), encoding="utf-8")
     with supervised(state, tidy_up=lambda: None) as supervisor:
         ports = Ports(**free_ports(state, {"web": options.port, "redis": REDIS_PORT}, say=say))
         added = ("cluster", "add", name, "--kubeconfig", str(path), "--context", options.context)
@@ -116,12 +116,12 @@ def _say_rights(
     if strangers:
         words = ("kubectl", "--kubeconfig", str(kubeconfig), "apply", "-f", str(rights))
         say(f"Without rights in the cluster so far, so pages are empty: {', '.join(strangers)}.")
-        say("To let group dra-console-admins work everywhere, and dra-console-users in namespace")
-        say(f"{USERS_NAMESPACE}, look at these roles and apply them:")
+        say(f"To let admin work everywhere, and researcher in namespace {USERS_NAMESPACE},")
+        say("look at these roles and apply them:")
         say(f"  {shlex.join(words)}")
 
 
-def _people(user: str, groups: list[str]) -> tuple[Person, ...]:
+def _people(user: str, groups: list[str]) -> tuple[Person, Person]:
     if not user:
         return PEOPLE
     admin, *others = PEOPLE

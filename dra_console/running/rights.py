@@ -27,8 +27,9 @@ READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "update", "patch", "delete")
 
 
-def rights_yaml() -> str:
-    """Write the roles of the two groups, and what binds them."""
+def rights_yaml(people: tuple[Person, Person]) -> str:
+    """Write roles for an admin, who works everywhere, and for a user of one namespace."""
+    admin, user = people
     own = ["resourceclaims", "resourceclaimtemplates"]
     hardware = ["resourceslices", "deviceclasses", "devicetaintrules"]
     group = RESOURCE_CLAIMS.group
@@ -45,9 +46,9 @@ def rights_yaml() -> str:
     objects: list[Json] = [
         _object("ClusterRole", name["hardware"], rules=see),
         _object("ClusterRole", name["work"], rules=work),
-        _binding("ClusterRoleBinding", name["hardware"], (ADMIN_GROUP, USER_GROUP)),
-        _binding("ClusterRoleBinding", name["work"], (ADMIN_GROUP,)),
-        _binding("RoleBinding", name["work"], (USER_GROUP,)),
+        _binding("ClusterRoleBinding", name["hardware"], (admin, user)),
+        _binding("ClusterRoleBinding", name["work"], (admin,)),
+        _binding("RoleBinding", name["work"], (user,)),
     ]
     return str(yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=100))
 
@@ -63,10 +64,17 @@ def _object(kind: str, name: str, **members: Json) -> Json:
     return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata, **members}
 
 
-def _binding(kind: str, role: str, groups: tuple[str, ...]) -> Json:
+def _binding(kind: str, role: str, people: tuple[Person, ...]) -> Json:
     return _object(
         kind,
         role,
         roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
-        subjects=[{"apiGroup": RBAC, "kind": "Group", "name": group} for group in groups],
+        subjects=[subject for person in people for subject in _subjects(person)],
     )
+
+
+def _subjects(person: Person) -> list[Json]:
+    """Name a person's groups; the user, if there are none."""
+    if not person.groups:
+        return [{"apiGroup": RBAC, "kind": "User", "name": person.kubernetes_username}]
+    return [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in person.groups]

@@ -122,7 +122,7 @@ def test_claims_of_the_cluster_appear_for_whoever_has_rights(
     account = cluster.service_account("dra-console", *CONSOLE_RULES)
     client, finding = look_at(account.kubeconfig, context="")
     had_rights = [has_rights(client, person) for person in PEOPLE]
-    apply(cluster, rights_yaml())
+    apply(cluster, rights_yaml(PEOPLE))
     cluster.create_namespace("elsewhere")
     cluster.api.create(CLAIMS.format("default"), CLAIM)
 
