@@ -124,8 +124,8 @@ def _say_rights(
 def _people(user: str, groups: list[str]) -> tuple[Person, Person]:
     if not user:
         return PEOPLE
-    admin, *others = PEOPLE
-    return (replace(admin, kubernetes_username=user, groups=tuple(groups)), *others)
+    admin, researcher = PEOPLE
+    return replace(admin, kubernetes_username=user, groups=tuple(groups)), researcher
 
 
 def _name_of(text: str) -> str:

@@ -106,8 +106,8 @@ def test_what_is_missing_is_said_before_anything_starts(cluster: Cluster) -> Non
     assert finding.warnings == (
         f"{who} may not list resourceclaims.resource.k8s.io: nothing of it can be shown.",
         (
-            f"{who} may not create subjectaccessreviews.authorization.k8s.io: nobody's rights can be"
-            " asked for, so pages stay empty."
+            f"{who} may not create subjectaccessreviews.authorization.k8s.io: nobody's rights can"
+            " be asked for, so pages stay empty."
         ),
         f"{who} may not impersonate users: nobody can create or delete anything.",
         f"{who} may not impersonate groups: nobody can create or delete anything.",
