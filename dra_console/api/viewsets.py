@@ -13,7 +13,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
-from django.utils import timezone
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -30,6 +29,7 @@ from dra_console.api.permissions import TokenScope
 from dra_console.api.problems import Problem, parameter_problem
 from dra_console.api.schema import ConsoleSchema, DescribedView
 from dra_console.kube.kinds import Kind
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import SeveralClustersError, enabled_cluster, only_cluster
 from dra_console.mirror.models import Cluster
 from dra_console.mirror.models.cluster import MirroredObject
@@ -100,7 +100,7 @@ class ClusterViewSet(ConsoleViewSet):
 
     def answer(self, body: Json, *, freshness: Freshness, etag: str = "") -> Response:
         """Send what the mirror says, with its age."""
-        headers = {"X-Mirror-Cluster": self.cluster.name, **freshness.headers(timezone.now())}
+        headers = {"X-Mirror-Cluster": self.cluster.name, **freshness.headers(database_now())}
         if etag:
             headers["ETag"] = f'"{etag}"'
         return Response(body, headers=headers)

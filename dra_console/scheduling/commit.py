@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from dra_console.allocator.api_json import object_of
 from dra_console.allocator.model import Json, JsonObject
@@ -29,6 +28,7 @@ from dra_console.kube.errors import (
     NotFoundError,
 )
 from dra_console.kube.kinds import RESOURCE_CLAIMS
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.models import WrittenAllocation
@@ -160,6 +160,6 @@ def _note(cluster: Cluster, claim: JsonObject, *, fence: int) -> WrittenAllocati
         note, _ = WrittenAllocation.objects.update_or_create(
             cluster=cluster,
             claim_uid=str(object_of(claim.get("metadata")).get("uid", "")),
-            defaults={"raw": claim, "written_at": timezone.now()},
+            defaults={"raw": claim, "written_at": database_now()},
         )
     return note

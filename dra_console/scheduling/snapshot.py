@@ -13,7 +13,6 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 import structlog
-from django.utils import timezone
 
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.decoding.decode import (
@@ -36,6 +35,7 @@ from dra_console.kube.kinds import (
     Kind,
 )
 from dra_console.mirror import models as mirror
+from dra_console.mirror.clock import database_now
 from dra_console.scheduling.left_out import LeftOut
 from dra_console.scheduling.models import WrittenAllocation
 
@@ -144,7 +144,7 @@ def _is_superseded(note: WrittenAllocation, client: Client) -> bool:
     Each write carries the version that it is based on: once the claim has another one, a
     write that is still under way is refused.
     """
-    age = timezone.now() - note.written_at
+    age = database_now() - note.written_at
     if age < ASK_AFTER:
         return False
     metadata = note.raw["metadata"]
