@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
+from django.db.models.functions import Now
+
 from dra_console.api.problems import Problem
 from dra_console.kube.kinds import Kind
 from dra_console.mirror.models import Cluster, Cursor
@@ -27,11 +29,14 @@ class Freshness:
     contact_at: datetime | None
     """Of the kind that was heard of longest ago."""
 
-    def headers(self, now: datetime) -> Mapping[str, str]:
+    read_at: datetime
+    """When this was read, by the database's clock, which also told when contact was."""
+
+    def headers(self) -> Mapping[str, str]:
         """Spell it as HTTP headers."""
         headers = {"X-Mirror-ResourceVersion": self.resource_version}
         if self.contact_at is not None:
-            age = max(now - self.contact_at, timedelta(0))
+            age = max(self.read_at - self.contact_at, timedelta(0))
             headers["Age"] = str(int(age.total_seconds()))
             if age > STALE_AFTER:
                 headers["Warning"] = '110 dra-console "Response is Stale"'
@@ -57,9 +62,8 @@ def read_freshness(cluster: Cluster, *, kinds: Sequence[Kind]) -> Freshness:
 
     """
     plurals = [kind.plural for kind in kinds]
-    cursors = {
-        row.plural: row for row in Cursor.objects.filter(cluster=cluster, plural__in=plurals)
-    }
+    found = Cursor.objects.filter(cluster=cluster, plural__in=plurals).annotate(read_at=Now())
+    cursors = {row.plural: row for row in found}
     for plural in plurals:
         cursor = cursors.get(plural)
         if cursor is None or cursor.listed_at is None:
@@ -74,4 +78,5 @@ def read_freshness(cluster: Cluster, *, kinds: Sequence[Kind]) -> Freshness:
     return Freshness(
         resource_version=cursors[plurals[0]].resource_version,
         contact_at=min(known) if len(known) == len(contacts) else None,
+        read_at=cursors[plurals[0]].read_at,
     )

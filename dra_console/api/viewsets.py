@@ -29,7 +29,6 @@ from dra_console.api.permissions import TokenScope
 from dra_console.api.problems import Problem, parameter_problem
 from dra_console.api.schema import ConsoleSchema, DescribedView
 from dra_console.kube.kinds import Kind
-from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import SeveralClustersError, enabled_cluster, only_cluster
 from dra_console.mirror.models import Cluster
 from dra_console.mirror.models.cluster import MirroredObject
@@ -100,7 +99,7 @@ class ClusterViewSet(ConsoleViewSet):
 
     def answer(self, body: Json, *, freshness: Freshness, etag: str = "") -> Response:
         """Send what the mirror says, with its age."""
-        headers = {"X-Mirror-Cluster": self.cluster.name, **freshness.headers(database_now())}
+        headers = {"X-Mirror-Cluster": self.cluster.name, **freshness.headers()}
         if etag:
             headers["ETag"] = f'"{etag}"'
         return Response(body, headers=headers)
