@@ -17,7 +17,7 @@ from dra_console.api.paging import page_of_items
 from dra_console.api.queries import ListQuery, Query
 from dra_console.api.viewsets import ClusterViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
-from dra_console.mirror.inventory import device_states
+from dra_console.mirror.inventory import device_states, device_states_of_pools
 from dra_console.mirror.models import Cluster
 from dra_console.mirror.tallies import PoolNumbers, pool_numbers
 
@@ -93,9 +93,10 @@ class PoolViewSet(ClusterViewSet):
         """Read one pool."""
         del request
         freshness = self.freshness()
-        for numbers in _numbers(self.cluster):
-            if (numbers.driver, numbers.pool) == (driver, pool):
-                return self.answer(_shape(numbers), freshness=freshness)
+        key = {(driver, pool)}
+        states = device_states_of_pools(self.cluster, key)
+        for numbers in pool_numbers(self.cluster, states=states, pools=key):
+            return self.answer(_shape(numbers), freshness=freshness)
         raise Http404
 
 

@@ -16,6 +16,10 @@ First rule that applies decides the state:
    tolerates it can have it.
 4. `free`.
 
+A pool's states are kept until something that they depend on is another, since a page asks for
+those of all devices, and few have changed since the page before. So they are shared: nobody
+changes them.
+
 Numbers never add overlapping partitions. The options of one board (a whole GPU, or its
 halves, or its sevenths) exclude one another, so `counts` marks a set of devices that can
 exist side by side: everything held, then the largest options that the counters still
@@ -24,102 +28,38 @@ total, an idle board counts once, and a page draws exactly the devices with `cou
 """
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
+from threading import Lock
+from typing import Final, Self
 
-from dra_console.allocator.inventory import DeviceId
+from dra_console.allocator.inventory import DeviceId, DeviceTaintRule
 from dra_console.allocator.model import Json
-from dra_console.allocator.world.taints import BLOCKING_EFFECTS, taints_from
-from dra_console.mirror.device_rows import DeviceKey, DeviceRows, PoolKey, read_rows
-from dra_console.mirror.models import Cluster, Device
+from dra_console.allocator.world.taints import taints_from
+from dra_console.mirror.device_rows import (
+    DeviceKey,
+    DeviceRows,
+    NodeFacts,
+    OpenAssignment,
+    PoolFacts,
+    PoolKey,
+    Published,
+    read_rows,
+)
+from dra_console.mirror.device_state import DeviceState, Holder, State, Taint
+from dra_console.mirror.models import Cluster, Device, Pool
 from dra_console.mirror.partitions import Shortage, budget_of, draws_of, side_by_side
 
-
-class State(StrEnum):
-    """What a device is for somebody who wants one now."""
-
-    FREE = "free"
-    HELD = "held"
-    TAINTED = "tainted"
-    UNAVAILABLE = "unavailable"
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """One open assignment of a device to a claim."""
-
-    claim_uid: str
-    claim_namespace: str
-    claim_name: str
-    request: str
-    """`request` or `request/subrequest`."""
-
-    share_id: str
-    """Empty unless the device is shared between claims."""
-
-    admin_access: bool
-    """True: watches the device without holding it."""
-
-    assigned_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """One taint on a device."""
-
-    key: str
-    value: str
-    effect: str
-    """`NoSchedule`, `NoExecute` or `None`, as the API spells it."""
-
-    time_added: str
-    """RFC 3339, as published; empty if it says none."""
-
-    rule: str
-    """Name of the DeviceTaintRule that adds it; empty: the driver published it."""
-
-    @property
-    def keeps_off(self) -> bool:
-        """Tell whether it keeps claims off that do not tolerate it."""
-        return self.effect in BLOCKING_EFFECTS
-
-    def __str__(self) -> str:
-        value = f"={self.value}" if self.value else ""
-        by_rule = f" (rule {self.rule})" if self.rule else ""
-        return f"{self.key}{value}:{self.effect}{by_rule}"
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceState:
-    """One device of the newest generation of its pool, and what holds it up."""
-
-    device: Device
-    state: State
-    holders: tuple[Holder, ...]
-    """Claims that hold it or watch it (`admin_access`), oldest first."""
-
-    taints: tuple[Taint, ...]
-    """All of them, effect `None` included."""
-
-    reason: str
-    """Why it is tainted or unavailable, as a sentence part; empty when free or held."""
-
-    is_blocked: bool
-    """A partition whose counters are used up by held ones; `state` is then unavailable."""
-
-    counts: bool
-    """False for partitions that overlap with what is counted; see the module's text."""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Name the device as telemetry keys do: driver, pool, device."""
-        return (self.device.driver, self.device.pool, self.device.name)
-
-    @property
-    def node_name(self) -> str:
-        """Name the node; empty for a device that is not one node's."""
-        return self.device.node_name
+__all__ = [
+    "DeviceState",
+    "Holder",
+    "State",
+    "Taint",
+    "device_states",
+    "device_states_of_pool",
+    "device_states_of_pools",
+    "pools_of_node",
+]
 
 
 def device_states(cluster: Cluster) -> list[DeviceState]:
@@ -127,31 +67,89 @@ def device_states(cluster: Cluster) -> list[DeviceState]:
 
     Takes a fixed number of queries, whatever the number of devices.
     """
-    return _fold(read_rows(cluster))
+    return _kept.states(cluster, read_rows(cluster))
 
 
 def device_states_of_pool(cluster: Cluster, *, driver: str, pool: str) -> list[DeviceState]:
     """Read the states of one pool's devices; empty for an unknown pool."""
-    return _fold(read_rows(cluster, pool=(driver, pool)))
+    return device_states_of_pools(cluster, {(driver, pool)})
 
 
-def _fold(rows: DeviceRows) -> list[DeviceState]:
-    devices_by_pool: dict[PoolKey, list[Device]] = defaultdict(list)
-    for device in rows.devices:
-        devices_by_pool[(device.driver, device.pool)].append(device)
-    return [
-        state
-        for pool, devices in devices_by_pool.items()
-        for state in _fold_pool(pool, devices=devices, rows=rows)
-    ]
+def device_states_of_pools(cluster: Cluster, pools: Collection[PoolKey]) -> list[DeviceState]:
+    """Read the states of some pools' devices, for which all others need not be read."""
+    rows = read_rows(cluster, pools=pools)
+    return [state for key in rows.published for state in _fold_pool(_Inputs.of(key, rows))]
 
 
-def _fold_pool(pool: PoolKey, *, devices: list[Device], rows: DeviceRows) -> list[DeviceState]:
+def pools_of_node(cluster: Cluster, node_name: str) -> set[PoolKey]:
+    """Name the pools that have devices on a node, or are its own without any."""
+    devices = Device.objects.filter(cluster=cluster, node_name=node_name).order_by()
+    own = Pool.objects.filter(cluster=cluster, node_name=node_name).order_by()
+    return {
+        *devices.values_list("driver", "pool").distinct(),
+        *own.values_list("driver", "name"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """All that the states of one pool's devices depend on."""
+
+    pool: PoolFacts | None
+    published: Published
+    assignments: tuple[OpenAssignment, ...]
+    nodes: tuple[NodeFacts | None, ...]
+    """Those of `published.node_names`; None: not in the cluster."""
+
+    taint_rules: tuple[DeviceTaintRule, ...]
+
+    @classmethod
+    def of(cls, key: PoolKey, rows: DeviceRows) -> Self:
+        published = rows.published[key]
+        return cls(
+            pool=rows.pools.get(key),
+            published=published,
+            assignments=tuple(rows.assignments.get(key, ())),
+            nodes=tuple(rows.nodes.get(name) for name in published.node_names),
+            taint_rules=rows.taint_rules,
+        )
+
+
+class _KeptStates:
+    """The states of each pool's devices, by cluster, while all that they depend on is equal."""
+
+    def __init__(self) -> None:
+        self._by_cluster: dict[int, dict[PoolKey, tuple[_Inputs, list[DeviceState]]]] = {}
+        self._lock = Lock()
+
+    def states(self, cluster: Cluster, rows: DeviceRows) -> list[DeviceState]:
+        with self._lock:
+            kept = self._by_cluster.get(cluster.pk, {})
+        now: dict[PoolKey, tuple[_Inputs, list[DeviceState]]] = {}
+        for key in rows.published:
+            inputs = _Inputs.of(key, rows)
+            before = kept.get(key)
+            is_same = before is not None and before[0] == inputs
+            now[key] = before if before and is_same else (inputs, _fold_pool(inputs))
+        with self._lock:
+            self._by_cluster[cluster.pk] = now
+        return [state for _, states in now.values() for state in states]
+
+
+_kept: Final = _KeptStates()
+
+
+def _fold_pool(inputs: _Inputs) -> list[DeviceState]:
+    devices = inputs.published.devices
+    by_device: dict[str, list[Holder]] = defaultdict(list)
+    for one in inputs.assignments:
+        by_device[one.device].append(Holder(*one[1:]))
+    nodes = dict(zip(inputs.published.node_names, inputs.nodes, strict=True))
     draws = {device.pk: draws_of(device.consumes_counters) for device in devices}
-    holders = {device.pk: _holders(device, rows) for device in devices}
+    holders = {device.pk: tuple(by_device.get(device.name, ())) for device in devices}
     held = {pk for pk, claims in holders.items() if any(not one.admin_access for one in claims)}
     budget = budget_of(
-        rows.counters.get(pool, {}),
+        inputs.published.counters,
         draws=draws.values(),
         held=[draws[device.pk] for device in devices if device.pk in held],
     )
@@ -161,7 +159,8 @@ def _fold_pool(pool: PoolKey, *, devices: list[Device], rows: DeviceRows) -> lis
     return [
         _state_of(
             device,
-            rows=rows,
+            inputs=inputs,
+            node=nodes.get(device.node_name),
             holders=holders[device.pk],
             shortage=shortages.get(device.pk),
             counts=device.pk in counted,
@@ -170,19 +169,20 @@ def _fold_pool(pool: PoolKey, *, devices: list[Device], rows: DeviceRows) -> lis
     ]
 
 
-def _state_of(
+def _state_of(  # noqa: PLR0913 - what one device's state depends on
     device: Device,
     *,
-    rows: DeviceRows,
+    inputs: _Inputs,
+    node: NodeFacts | None,
     holders: tuple[Holder, ...],
     shortage: Shortage | None,
     counts: bool,
 ) -> DeviceState:
-    taints = _taints(device, rows)
+    taints = _taints(device, inputs.taint_rules)
     state, reason = State.FREE, ""
     if any(not holder.admin_access for holder in holders):
         state = State.HELD
-    elif reason := _unavailable_because(device, rows=rows, shortage=shortage):
+    elif reason := _unavailable_because(device, pool=inputs.pool, node=node, shortage=shortage):
         state = State.UNAVAILABLE
     elif reason := ", ".join(str(taint) for taint in taints if taint.keeps_off):
         state = State.TAINTED
@@ -197,14 +197,14 @@ def _state_of(
     )
 
 
-def _unavailable_because(device: Device, *, rows: DeviceRows, shortage: Shortage | None) -> str:
-    pool = rows.pools.get((device.driver, device.pool))
+def _unavailable_because(
+    device: Device, *, pool: PoolFacts | None, node: NodeFacts | None, shortage: Shortage | None
+) -> str:
     if pool is not None and not pool.is_complete:
         return f"pool is being updated: {pool.slices_seen} of {pool.slices_expected} slices seen"
     if pool is not None and pool.problem:
         return pool.problem
     if device.node_name:
-        node = rows.nodes.get(device.node_name)
         if node is None:
             return f"node {device.node_name} is not in the cluster"
         if node.ready is False:
@@ -214,22 +214,7 @@ def _unavailable_because(device: Device, *, rows: DeviceRows, shortage: Shortage
     return f"blocked by held partitions: {shortage}" if shortage else ""
 
 
-def _holders(device: Device, rows: DeviceRows) -> tuple[Holder, ...]:
-    return tuple(
-        Holder(
-            claim_uid=assignment.claim_uid,
-            claim_namespace=assignment.claim_namespace,
-            claim_name=assignment.claim_name,
-            request=assignment.request,
-            share_id=assignment.share_id,
-            admin_access=assignment.admin_access,
-            assigned_at=assignment.assigned_at,
-        )
-        for assignment in rows.assignments.get(_key(device), ())
-    )
-
-
-def _taints(device: Device, rows: DeviceRows) -> tuple[Taint, ...]:
+def _taints(device: Device, rules: Iterable[DeviceTaintRule]) -> tuple[Taint, ...]:
     published = [
         Taint(
             key=_text(taint.get("key")),
@@ -248,7 +233,7 @@ def _taints(device: Device, rows: DeviceRows) -> tuple[Taint, ...]:
             time_added=rule.taint.time_added or "",
             rule=rule.name,
         )
-        for rule in rows.taint_rules
+        for rule in rules
         if taints_from([rule], device_id=DeviceId(*_key(device)))
     ]
     return (*published, *by_rules)

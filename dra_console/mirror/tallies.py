@@ -8,9 +8,16 @@ lower bounds, never round numbers.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from dra_console.allocator.quantity import Quantity
-from dra_console.mirror.device_rows import PoolKey, read_counters, read_pools
+from dra_console.mirror.device_rows import (
+    PoolFacts,
+    PoolKey,
+    Published,
+    read_pools,
+    read_published,
+)
 from dra_console.mirror.inventory import DeviceState, State
 from dra_console.mirror.models import Cluster
 from dra_console.mirror.partitions import Draws, budget_of, draws_of
@@ -83,30 +90,69 @@ def tally_by_model(states: Iterable[DeviceState]) -> dict[str, Tally]:
     return {product_name: tally(members) for product_name, members in by_model.items()}
 
 
-def pool_numbers(cluster: Cluster, *, states: Collection[DeviceState]) -> list[PoolNumbers]:
-    """Fold all device states of a cluster per pool; a pool without devices counts none.
+def pool_numbers(
+    cluster: Cluster,
+    *,
+    states: Collection[DeviceState],
+    pools: Collection[PoolKey] | None = None,
+) -> list[PoolNumbers]:
+    """Fold all device states of a cluster per pool, or those of some pools.
+
+    A pool without devices counts none.
 
     Takes two queries beside those of `device_states`.
     """
     by_pool: dict[PoolKey, list[DeviceState]] = defaultdict(list)
     for one in states:
         by_pool[(one.device.driver, one.device.pool)].append(one)
-    pools = read_pools(cluster)
-    published = read_counters(cluster, pools=pools.values())
-    return [
-        PoolNumbers(
-            driver=pool.driver,
-            pool=pool.name,
-            node_name=pool.node_name,
-            generation=pool.generation,
-            slices_seen=pool.slices_seen,
-            slices_expected=pool.slices_expected,
-            problem=pool.problem,
-            tally=tally(by_pool[key]),
-            counters=_balances(published.get(key, {}), members=by_pool[key]),
+    published = read_published(cluster, pools=pools)
+    kept = _kept.get(cluster.pk, {})
+    now: dict[PoolKey, tuple[_Made, PoolNumbers]] = {}
+    for key, pool in read_pools(cluster, pools=pools).items():
+        members = by_pool[key]
+        made = _Made(pool, published.get(key), members[0] if members else None, len(members))
+        before = kept.get(key)
+        is_same = before is not None and before[0].is_same_as(made)
+        now[key] = before if before and is_same else (made, _numbers(made, members=members))
+    _kept[cluster.pk] = now if pools is None else {**kept, **now}
+    return [numbers for _, numbers in now.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What numbers were made of. The states of a pool are kept or made anew all together."""
+
+    pool: PoolFacts
+    published: Published | None
+    first: DeviceState | None
+    length: int
+
+    def is_same_as(self, other: "_Made") -> bool:
+        return (
+            self.first is other.first
+            and self.length == other.length
+            and self.published is other.published
+            and self.pool == other.pool
         )
-        for key, pool in pools.items()
-    ]
+
+
+_kept: Final[dict[int, dict[PoolKey, tuple[_Made, PoolNumbers]]]] = {}
+"""The numbers of each pool, by cluster, while they are made of the very same states."""
+
+
+def _numbers(made: _Made, *, members: list[DeviceState]) -> PoolNumbers:
+    pool, published = made.pool, made.published
+    return PoolNumbers(
+        driver=pool.driver,
+        pool=pool.name,
+        node_name=pool.node_name,
+        generation=pool.generation,
+        slices_seen=pool.slices_seen,
+        slices_expected=pool.slices_expected,
+        problem=pool.problem,
+        tally=tally(members),
+        counters=_balances(published.counters if published else {}, members=members),
+    )
 
 
 def _balances(published: Draws, *, members: Iterable[DeviceState]) -> tuple[CounterBalance, ...]:

@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from dra_console import events
 from dra_console.kube.kinds import RESOURCE_CLAIMS
-from dra_console.mirror.inventory import device_states
+from dra_console.mirror.inventory import device_states_of_pools
 from dra_console.mirror.models import (
     ClaimState,
     Cluster,
@@ -129,7 +129,8 @@ def _tiles(found: ResourceClaim, *, reader: Reader) -> list[Tile]:
     if not held:
         return []
     live = read_live_state(found.cluster_id, now=timezone.now())
-    states = device_states(found.cluster)
+    pools = {(driver, pool) for driver, pool, _ in held}
+    states = device_states_of_pools(found.cluster, pools)
     return [tile_of(state, reader=reader, live=live) for state in states if state.key in held]
 
 

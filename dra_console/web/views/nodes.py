@@ -12,7 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from dra_console import events
 from dra_console.kube.kinds import NODES
-from dra_console.mirror.inventory import device_states
+from dra_console.mirror.inventory import device_states, device_states_of_pools, pools_of_node
 from dra_console.mirror.models import Cluster, Node
 from dra_console.mirror.tallies import pool_numbers
 from dra_console.web.cluster_page import on_cluster, require_list
@@ -68,13 +68,15 @@ def node(request: HttpRequest, cluster: Cluster, name: str) -> HttpResponse:
     """Show one node; htmx gets the parts that change."""
     require_list(request, cluster, NODES)
     row = Node.objects.filter(cluster=cluster, name=name).first()
-    all_states = device_states(cluster)
-    states = [state for state in all_states if state.node_name == name]
+    keys = pools_of_node(cluster, name)
+    of_pools = device_states_of_pools(cluster, keys)
+    states = [state for state in of_pools if state.node_name == name]
     if row is None and not states:
         raise Http404(f"cluster {cluster.name} has no node {name}")
     reader = reader_of(request.user, cluster)
     live = read_live_state(cluster.pk, now=timezone.now())
-    pools = [one for one in pool_numbers(cluster, states=all_states) if one.node_name == name]
+    numbers = pool_numbers(cluster, states=of_pools, pools=keys)
+    pools = [one for one in numbers if one.node_name == name]
     context = {
         "name": name,
         "node": row,

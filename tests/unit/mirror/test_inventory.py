@@ -24,7 +24,7 @@ from tests.builders.objects import (
 
 pytestmark = pytest.mark.django_db
 
-QUERIES = 6
+QUERIES = 7
 
 
 @pytest.fixture
