@@ -3,7 +3,7 @@
 `steps` is the effort: devices considered, over all branches of the search.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from dra_console.allocator.errors import AllocatorError
@@ -29,6 +29,9 @@ class DoesNotFit:
 
     steps: int
     invalid_pools: tuple[tuple[PoolId, str], ...] = ()
+
+    is_pruned: bool = field(default=False, compare=False)
+    """Whether failures made the search look ahead, so that branches were left untried."""
 
     def __str__(self) -> str:
         if not self.invalid_pools:

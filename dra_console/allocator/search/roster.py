@@ -33,9 +33,6 @@ from dra_console.allocator.search.solutions import solution_of
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.nodes import NodeSelectorError
 
-PLENTY_OF_STEPS: Final = 1_000
-"""With a smaller budget it may depend on what is held whether the steps suffice."""
-
 
 class Glance(NamedTuple):
     """What a search has just found on one node, for those that were about to ask for it."""
@@ -80,7 +77,7 @@ class Roster:
                 tried = (self.nodes.present & ((bit << 1) - 1)).bit_count()
                 return found_on(self.nodes.nodes[position], outcome, tried=tried, steps=steps)
         tried = self.nodes.present.bit_count()
-        if exhausted := question.exhausted & self.nodes.present:
+        if exhausted := question.exhausted:
             gave_up = self.nodes.nodes[(exhausted & -exhausted).bit_length() - 1]
             return FirstFit(None, BudgetExhausted(steps), tried, gave_up)
         invalid = self.nodes.invalid
@@ -129,7 +126,7 @@ class Roster:
         try:
             record = self.nodes.record(position)
             shape = cases.shapes.at(position, record)
-            if shape in question.hopeless and not self.index.usage.booked:
+            if shape in question.hopeless:
                 question.close(cases.shapes.nodes_of(shape), is_exhausted=False)
                 return True
             number = cases.number_at(position, record)
@@ -157,7 +154,7 @@ class Roster:
         outcome = self._search(question, claims, node)
         if not isinstance(outcome, BrokenInput):
             question.solutions[case.number] = solution_of(outcome, record, case.positions)
-        if isinstance(outcome, DoesNotFit) and _is_hopeless(outcome, case, record, question):
+        if isinstance(outcome, DoesNotFit) and _is_hopeless(outcome, case, record):
             question.hopeless.add(question.cases.shapes.at(position, record))
         if isinstance(outcome, DoesNotFit | BudgetExhausted):
             question.close(1 << position, is_exhausted=isinstance(outcome, BudgetExhausted))
@@ -177,16 +174,17 @@ class Roster:
         self._questions.forget()
 
 
-def _is_hopeless(outcome: DoesNotFit, case: Case, record: Record, question: Question) -> bool:
+def _is_hopeless(outcome: DoesNotFit, case: Case, record: Record) -> bool:
     """Tell whether a node that does not fit would not either with fewer devices free.
 
-    Without mode All, admin access, counters and shares, whatever a search tries with fewer
-    devices it tries with all of them as well, broken input included. It has to have looked at
-    each device once at most: a longer search may not take fewer steps with fewer devices.
+    Without mode All, admin access and counters, whatever a search tries with fewer devices, or
+    with less of shared ones, it tries with all of them as well, broken input included. It has
+    to have looked at each device once at most, and to have left nothing untried: otherwise it
+    may take more steps with fewer devices, and run out of them.
     """
     return (
         case.positions is not None
         and len(case.positions) == len(record.devices)
         and outcome.steps <= len(record.devices)
-        and question.step_budget >= PLENTY_OF_STEPS
+        and not outcome.is_pruned
     )

@@ -111,9 +111,9 @@ def _outcome(search: Search, *, pools: Sequence[NodePool], step_budget: int) -> 
     try:
         is_solved = search.run()
         steps = step_budget - search.steps_left
-        return (
-            Allocated(search.results(), steps) if is_solved else DoesNotFit(steps, _invalid(pools))
-        )
+        if is_solved:
+            return Allocated(search.results(), steps)
+        return DoesNotFit(steps, _invalid(pools), is_pruned=search.pruning.is_on)
     except BrokenInputError as error:
         return error.after(step_budget - search.steps_left)
     except NodeSelectorError as error:
