@@ -40,12 +40,9 @@ VIEWS_LIMIT: Final = 8
 
 
 class _PoolShape(NamedTuple):
-    """`name` is the place of the first pool that has this name, be it another driver's."""
-
     status: PoolStatus
     seen: tuple[int, ...]
     counters: tuple[tuple[Counter, Hashable], ...]
-    name: int
 
 
 class _Shape(NamedTuple):
@@ -165,18 +162,11 @@ class View:
         self._shape_of_node.pop(node, None)
 
     def _shape(self, node: Node) -> _Shape:
-        pools = self._inventory.pools_on(node)
-        names = [pool.id.pool for pool in pools]
         return _Shape(
             features=node.declared_features,
             pools=tuple(
-                _PoolShape(
-                    pool.status,
-                    self._seen(pool, node),
-                    tuple(pool.counters.items()),
-                    names.index(pool.id.pool),
-                )
-                for pool in pools
+                _PoolShape(pool.status, self._seen(pool, node), tuple(pool.counters.items()))
+                for pool in self._inventory.pools_on(node)
             ),
         )
 
