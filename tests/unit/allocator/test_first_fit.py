@@ -8,6 +8,7 @@ from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhaust
 from dra_console.allocator.search.first_fit import FirstFit, first_fit
 from dra_console.allocator.world.index import index_of
 from tests.builders.objects import a_node
+from tests.unit.allocator.plain_first_fit import comparable, plain_first_fit
 from tests.unit.allocator.worlds import claim, every, pool, r, snapshot, used
 
 
@@ -59,3 +60,20 @@ def test_a_node_out_of_steps_leaves_the_others() -> None:
     answer = first([one], many, pool("q", "x", driver="b", node="m"), step_budget=10)
     assert isinstance(answer.outcome, Allocated)
     assert isinstance(first([nowhere], many, step_budget=10).outcome, BudgetExhausted)
+
+
+def test_what_is_known_of_nodes_holds_whichever_are_asked_for() -> None:
+    """Of nodes that are named one by one, in any order, as of all of them."""
+    many = [f"x{number}" for number in range(20)]
+    world = snapshot(
+        pool("p", *many), pool("q", "x", driver="b", node="m"), pool("r", "x", "x", node="m")
+    )
+    index = index_of(world)
+    nodes = world.nodes[::-1]
+    asked = [decode_claim(claim(r("r", "A", 'device.attributes["a"].?none.hasValue()')))]
+
+    for step_budget in (10, 1000):
+        expected = plain_first_fit(index, asked, nodes=nodes, step_budget=step_budget)
+        for _ in range(2):
+            found = first_fit(index, asked, nodes=nodes, step_budget=step_budget)
+            assert comparable(found) == comparable(expected)
