@@ -13,6 +13,8 @@ import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from dra_console.schedules import Every
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
@@ -222,32 +224,32 @@ CELERY_BEAT_SCHEDULE = {
     # Expires with the next one: a worker that was away finds one to do, not hundreds.
     "open missing watch windows": {
         "task": "dra_console.sync.tasks.ensure_windows",
-        "schedule": 5.0,
+        "schedule": Every(5.0),
         "options": {"expires": 5},
     },
     "ask API servers how they are": {
         "task": "dra_console.sync.tasks.probe_clusters",
-        "schedule": 30.0,
+        "schedule": Every(30.0),
         "options": {"expires": 30},
     },
     "schedule what a lost signal left waiting": {
         "task": "dra_console.scheduling.tasks.sweep",
-        "schedule": 10.0,
+        "schedule": Every(10.0),
         "options": {"expires": 10},
     },
     "forget old history": {
         "task": "dra_console.sync.tasks.forget_history",
-        "schedule": 3600.0,
+        "schedule": Every(3600.0),
         "options": {"expires": 3600},
     },
     "forget ended sessions": {
         "task": "dra_console.access.tasks.forget_ended_sessions",
-        "schedule": 3600.0,
+        "schedule": Every(3600.0),
         "options": {"expires": 3600},
     },
     "record held and used devices": {
         "task": "dra_console.telemetry.tasks.record_held_and_used_devices",
-        "schedule": 15.0,
+        "schedule": Every(15.0),
         "options": {"expires": 15},
     },
 }
