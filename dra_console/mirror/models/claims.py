@@ -40,8 +40,18 @@ class ResourceClaim(MirroredObject):
             ),
         )
         indexes = (
-            models.Index(fields=("cluster", "state"), name="claim_state"),
             models.Index(fields=("cluster", "uid"), name="claim_uid"),
+            models.Index(fields=("cluster", "state", "namespace", "name"), name="claim_by_state"),
+            models.Index(
+                fields=("cluster", "node_name", "namespace", "name"), name="claim_by_node"
+            ),
+            models.Index(
+                fields=("cluster", "-created_at", "namespace", "name"), name="claim_by_age"
+            ),
+            models.Index(
+                fields=("cluster", "namespace", "template_name", "-created_at"),
+                name="claim_of_template",
+            ),
         )
 
 
@@ -91,6 +101,10 @@ class DeviceAssignment(models.Model):
             models.Index(
                 fields=("cluster", "driver", "pool", "device", "released_at"),
                 name="assignment_of_device",
+            ),
+            models.Index(
+                fields=("cluster", "driver", "pool", "device", "-assigned_at"),
+                name="assignment_past",
             ),
             models.Index(fields=("cluster", "claim_uid"), name="assignment_of_claim"),
         )

@@ -19,7 +19,11 @@ class ResourceSlice(MirroredObject):
         constraints = (
             models.UniqueConstraint(fields=("cluster", "name"), name="slice_cluster_name"),
         )
-        indexes = (models.Index(fields=("cluster", "driver", "pool"), name="slice_of_pool"),)
+        indexes = (
+            models.Index(fields=("cluster", "driver", "pool"), name="slice_of_pool"),
+            models.Index(fields=("cluster", "node_name", "name"), name="slice_by_node"),
+            models.Index(fields=("cluster", "pool", "name"), name="slice_by_pool"),
+        )
 
 
 class Pool(models.Model):
