@@ -179,8 +179,9 @@ def _is_hopeless(outcome: DoesNotFit, case: Case, record: Record) -> bool:
 
     Without mode All, admin access and counters, whatever a search tries with fewer devices, or
     with less of shared ones, it tries with all of them as well, broken input included. It has
-    to have looked at each device once at most, and to have left nothing untried: otherwise it
-    may take more steps with fewer devices, and run out of them.
+    to have looked at each device once at most: a longer search may have left a branch for the
+    claim's limit of devices that it would not leave with fewer. And one that was pruned may
+    take more steps with fewer, and run out of them.
     """
     return (
         case.positions is not None

@@ -17,7 +17,7 @@ from dra_console.allocator.decoding.decode import (
 )
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import Json, JsonObject, Snapshot
-from dra_console.allocator.outcomes import Allocated, BudgetExhausted, DoesNotFit
+from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.rules import Feature
 from dra_console.allocator.search.fleet import Fleet
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
@@ -260,21 +260,6 @@ def test_a_node_that_declares_a_feature_is_not_one_that_does_not(names: tuple[st
 
 def names_of(nodes: tuple[Node, ...]) -> list[str]:
     return [node.name for node in nodes]
-
-
-def test_a_search_that_looked_ahead_says_nothing_of_one_with_fewer_devices() -> None:
-    """Of 17 failures it learns to look ahead; with fewer it goes on and runs out of steps."""
-    taint: Json = {"key": "k", "value": "v", "effect": "NoSchedule"}
-    tainted = [dev(f"t{at}", taints=[taint]) for at in range(17)]
-    fleet = Fleet(snapshot(pool("p", *tainted, *(f"x{at}" for at in range(100)))))
-    asked = [decode_claim(claim(r("one"), r("none", "A", 'device.driver == "b"')))]
-
-    before = fleet.first_fit(asked, step_budget=1_000).outcome
-    fleet.put_claim(decode_claim(used(*(f"p/t{at}" for at in range(11)))))
-    after = fleet.first_fit(asked, step_budget=1_000).outcome
-
-    assert isinstance(before, DoesNotFit)
-    assert isinstance(after, BudgetExhausted)
 
 
 def test_a_pool_that_was_mended_is_not_called_invalid_any_more() -> None:
