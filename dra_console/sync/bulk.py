@@ -4,8 +4,9 @@
 two against each other. It leaves out what costs `bulk_create` most: a SQL text with a
 parameter for each value, and one call for each value to make it fit for the database.
 
-- PostgreSQL: COPY into a temporary table of this connection, then one INSERT from there.
-  The console's role needs the right to make temporary tables, which everybody has by default.
+- PostgreSQL: COPY; where rows may be there already, into a temporary table of this connection
+  and with one INSERT from there. The console's role needs the right to make temporary tables,
+  which everybody has by default.
 - SQLite: one prepared statement, executed for each row.
 
 A difference: primary keys that the database gives are not set on the rows.
@@ -14,14 +15,13 @@ A difference: primary keys that the database gives are not set on the rows.
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cache, lru_cache
+from datetime import UTC, datetime, tzinfo
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import orjson
 from django.db import connection, models
-from django.utils import timezone
 
 from dra_console.allocator.model import Json
 
@@ -113,23 +113,31 @@ def plainly(
 
 
 def _copy(columns: _Columns, rows: Iterable[Values], conflicts: str) -> None:
+    table = connection.ops.quote_name(columns.table)
+    if not conflicts:
+        _copy_into(table, columns, rows)
+        return
     names = ", ".join(columns.names)
     stage = connection.ops.quote_name(f"stage_{columns.table}")
-    table = connection.ops.quote_name(columns.table)
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE IF NOT EXISTS {stage} ON COMMIT DELETE ROWS"  # noqa: S608 - a model's names
             f" AS SELECT {names} FROM {table} WITH NO DATA"
         )
-        # Django translates the errors of its own calls alone.
-        copying = cursor.copy(f"COPY {stage} ({names}) FROM STDIN")
-        with connection.wrap_database_errors, copying as copy:
-            for values in columns.encode(rows):
-                copy.write_row(values)
+        _copy_into(stage, columns, rows)
         cursor.execute(
             f"INSERT INTO {table} ({names}) SELECT {names} FROM {stage}{conflicts}"  # noqa: S608 - a model's names
         )
         cursor.execute(f"TRUNCATE {stage}")
+
+
+def _copy_into(table: str, columns: _Columns, rows: Iterable[Values]) -> None:
+    with connection.cursor() as cursor:
+        copying = cursor.copy(f"COPY {table} ({', '.join(columns.names)}) FROM STDIN")
+        # Django translates the errors of its own calls alone.
+        with connection.wrap_database_errors, copying as copy:
+            for values in columns.encode(rows):
+                copy.write_row(values)
 
 
 def _execute_many(columns: _Columns, rows: Iterable[Values], conflicts: str) -> None:
@@ -191,7 +199,7 @@ def _encoder_of(field: "models.Field[Any, Any]", *, vendor: str) -> Encode | Non
         case models.JSONField():
             return _json_text
         case models.DateTimeField() if vendor == "sqlite":
-            return _time_text
+            return partial(_time_text, zone=connection.timezone or UTC)
         case models.CharField() if field.choices:
             # A member of an enumeration is a text, but no driver's idea of one.
             return str
@@ -207,7 +215,6 @@ def _json_text(value: Json) -> str:
         return json.dumps(value)
 
 
-@lru_cache(maxsize=4096)
-def _time_text(value: datetime) -> str:
-    """Write a time as Django does for SQLite: in UTC, without saying so."""
-    return str(timezone.make_naive(value, connection.timezone))
+def _time_text(value: datetime, *, zone: tzinfo) -> str:
+    """Write a time as Django does for SQLite: in the database's zone, without saying so."""
+    return str(value.astimezone(zone).replace(tzinfo=None))

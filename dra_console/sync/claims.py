@@ -26,13 +26,13 @@ def complete_claims(
     seen_at: datetime,
 ) -> None:
     """Set the columns that depend on other rows; `before` maps UIDs to rows as they were."""
-    claims = list(claims)
-    owners = {text_in(pod_owner_of(claim.raw), "uid") for claim in claims} - {""}
+    owned = [(claim, text_in(pod_owner_of(claim.raw), "uid")) for claim in claims]
+    owners = {uid for _, uid in owned if uid}
     pods = {pod.uid: pod for pod in Pod.objects.filter(cluster=cluster, uid__in=owners)}
-    for claim in claims:
+    for claim, owner in owned:
         was = before.get(claim.uid)
         claim.allocated_at = _allocated_at(claim, was, seen_at=seen_at)
-        pod = pods.get(text_in(pod_owner_of(claim.raw), "uid"))
+        pod = pods.get(owner)
         claim.template_name = template_name(claim, pod) or (was.template_name if was else "")
 
 

@@ -27,11 +27,11 @@ PRODUCT_NAME_LENGTH: Final = 64
 
 
 class DeviceFacts(NamedTuple):
-    """Columns of a device; see `mirror.models.Device` for each one's meaning."""
+    """Columns of a device, in the model's order; see `mirror.models.Device` for their meaning."""
 
     name: str
-    position: int
     node_name: str
+    position: int
     product_name: str
     parent: str
     memory_bytes: int | None
@@ -49,8 +49,8 @@ def device_facts(
     capacity = object_in(published, "capacity")
     return DeviceFacts(
         name=label_in(published, "name"),
-        position=position,
         node_name=name_in(published, "nodeName"),
+        position=position,
         product_name=_attribute_text(attributes, "productName", driver)[:PRODUCT_NAME_LENGTH],
         parent=_parent_of(published, attributes, driver=driver, uuids=uuids),
         memory_bytes=_memory_bytes(capacity, driver=driver),

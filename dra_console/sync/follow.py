@@ -10,6 +10,7 @@ under load it closes after `BATCH_EVENTS` or `BATCH_SECONDS`.
 """
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
 from http import HTTPStatus
@@ -113,7 +114,7 @@ def list_all(window: Window, *, client: Client) -> None:
             with window.writing():
                 _apply_page(window, page, known=known)
         page = following
-        listed |= {ObjectKey(each.namespace, each.name) for each in page.identities}
+        listed.update(_keys_of(page))
         window.check()
     if page is None:
         raise AssertionError("a list has at least one page")
@@ -219,7 +220,11 @@ def _apply_page(window: Window, page: ChangedPage, *, known: KnownVersions) -> N
         seen_at=database_now(),
         stored=known.names,
     )
-    known.names.update(ObjectKey(each.namespace, each.name) for each in page.identities)
+    known.names.update(_keys_of(page))
+
+
+def _keys_of(page: ChangedPage) -> Iterable[ObjectKey]:
+    return (ObjectKey(namespace, name) for namespace, name, _, _ in page.identities)
 
 
 def _note_contact(cursor: Cursor, *, resource_version: str) -> None:

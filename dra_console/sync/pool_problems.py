@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
-from dra_console.sync.reading import label_in
+from dra_console.sync.reading import is_label
 from dra_console.sync.slice_shape import SliceFacts, slice_facts
 
 
@@ -25,9 +25,7 @@ def _problems(slices: Sequence[SliceFacts]) -> Iterator[str]:
     elif len(slices) != counts[0]:
         generation = slices[0].generation
         yield f"{len(slices)} of {counts[0]} slices of generation {generation} seen"
-    if nameless := sorted(
-        name for name in _device_names(slices) if not label_in({"name": name}, "name")
-    ):
+    if nameless := sorted(name for name in _device_names(slices) if not is_label(name)):
         yield f"a device has a name that Kubernetes does not allow: {nameless[0]!r}"
     if twice := _twice(_device_names(slices)):
         yield f"device name occurs more than once: {twice}"

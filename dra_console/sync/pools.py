@@ -166,21 +166,22 @@ def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _device_row(row: ResourceSlice, facts: DeviceFacts) -> DeviceRow:
+    # By position, for there are many: the names would take as long as the rest.
     return DeviceRow(
-        cluster_id=row.cluster_id,
-        slice=row,
-        driver=row.driver,
-        pool=row.pool,
-        name=facts.name,
-        node_name=facts.node_name or row.node_name,
-        position=facts.position,
-        product_name=facts.product_name,
-        parent=facts.parent,
-        memory_bytes=facts.memory_bytes,
-        attributes=facts.attributes,
-        capacity=facts.capacity,
-        consumes_counters=facts.consumes_counters,
-        taints=facts.taints,
+        row.cluster_id,
+        row,
+        row.driver,
+        row.pool,
+        facts.name,
+        facts.node_name or row.node_name,
+        facts.position,
+        facts.product_name,
+        facts.parent,
+        facts.memory_bytes,
+        facts.attributes,
+        facts.capacity,
+        facts.consumes_counters,
+        facts.taints,
     )
 
 

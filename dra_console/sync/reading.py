@@ -42,8 +42,13 @@ def name_in(parent: Json, *path: str) -> str:
 
 def label_in(parent: Json, *path: str) -> str:
     """Return the name at `path` likewise, of at most 63 characters, such as a device's."""
-    text = name_in(parent, *path)
-    return text if len(text) <= LONGEST_LABEL else ""
+    text = text_in(parent, *path)
+    return text if is_label(text) else ""
+
+
+def is_label(text: str) -> bool:
+    """Tell whether it is a name of at most 63 characters."""
+    return 0 < len(text) <= LONGEST_LABEL and "/" not in text
 
 
 def pool_in(parent: Json, *path: str) -> str:
