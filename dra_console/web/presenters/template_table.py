@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from dra_console.mirror.models import ClaimState, ResourceClaim, ResourceClaimTemplate
@@ -30,15 +31,25 @@ class TemplateRow:
 
 
 def template_rows(
-    templates: Iterable[ResourceClaimTemplate], *, claims: Iterable[ResourceClaim]
+    templates: Iterable[ResourceClaimTemplate], *, claims: QuerySet[ResourceClaim]
 ) -> tuple[TemplateRow, ...]:
-    """List templates in the order given; `claims` are those of their namespaces."""
+    """List templates in the order given; `claims` are counted in one query."""
+    templates = list(templates)
+    of_templates = claims.filter(
+        namespace__in={template.namespace for template in templates},
+        template_name__in={template.name for template in templates},
+    )
     made: Counter[tuple[str, str]] = Counter()
     waiting: Counter[tuple[str, str]] = Counter()
-    for claim in claims:
-        key = (claim.namespace, claim.template_name)
-        made[key] += 1
-        waiting[key] += claim.state == ClaimState.PENDING
+    for namespace, name, state, count in (
+        of_templates.order_by()
+        .values("namespace", "template_name", "state")
+        .annotate(count=Count("pk"))
+        .values_list("namespace", "template_name", "state", "count")
+    ):
+        made[(namespace, name)] += count
+        if state == ClaimState.PENDING:
+            waiting[(namespace, name)] += count
     return tuple(
         TemplateRow(
             namespace=template.namespace,

@@ -116,7 +116,7 @@ def _prepared(found: ResourceClaim) -> tuple[PreparedDevice, ...] | None:
 
 
 def _pods(found: ResourceClaim) -> list[Pod]:
-    pods = Pod.objects.filter(cluster=found.cluster, namespace=found.namespace)
+    pods = Pod.objects.filter(cluster=found.cluster, namespace=found.namespace).defer("raw")
     return [pod for pod in pods if found.name in pod.claim_names.values()]
 
 
