@@ -24,11 +24,13 @@ def with_uid(claim: JsonObject, uid: str) -> JsonObject:
 def a_cluster(*claims: JsonObject) -> Carried:
     devices = [a_device("gpu-0"), a_device("gpu-1")]
     nodes = ("gpu-01", "gpu-02")
+    everywhere = a_slice("shared", node=None, allNodes=True, pool="shared", devices=devices)
     return Carried(
         decode_snapshot(
             [
                 *map(a_node, nodes),
                 *(a_slice(node=name, devices=devices) for name in nodes),
+                everywhere,
                 a_class(),
                 *claims,
             ]
@@ -59,8 +61,12 @@ def test_held_devices_are_counted_on_as_claims_are_written() -> None:
     watching = an_allocated_claim(
         "watching", results=[a_result("gpu-1", pool="gpu-02") | {"adminAccess": True}]
     )
+    of_all = an_allocated_claim("of-all", results=[a_result("gpu-1", pool="shared")])
     carried = a_cluster(
-        with_uid(held, "1"), with_uid(watching, "2"), with_uid(a_claim("waits"), "3")
+        with_uid(held, "1"),
+        with_uid(watching, "2"),
+        with_uid(a_claim("waits"), "3"),
+        with_uid(of_all, "4"),
     )
 
     assert carried.held_devices == {"gpu-02": 1}
@@ -71,6 +77,13 @@ def test_held_devices_are_counted_on_as_claims_are_written() -> None:
     carried.take([decode_claim(with_uid(written, "3"))])
 
     assert carried.held_devices == {"gpu-01": 2, "gpu-02": 1}
+    assert [claim.uid for claim in carried.snapshot.claims] == ["1", "2", "3", "4"]
+
+
+def test_nodes_stand_in_the_order_that_is_asked_for_without_unknown_ones() -> None:
+    nodes = a_cluster().nodes(["gpu-02", "gpu-03", "gpu-01"])
+
+    assert [node.name for node in nodes] == ["gpu-02", "gpu-01"]
 
 
 def test_a_claim_that_is_not_known_is_not_taken_in() -> None:
