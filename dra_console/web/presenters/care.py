@@ -73,16 +73,18 @@ def node_concerns(
             devices[state.node_name].append(state)
     concerns = []
     for name in sorted(devices):
+        node, agent = nodes.get(name), live.agents.get(name)
+        is_well = node is not None and node.ready is not False
+        if is_well and (not live.is_reachable or (agent and not agent.is_stale(live.now))):
+            continue
         held = sum(state.state is State.HELD for state in devices[name])
         detail = f"{counted(len(devices[name]), 'device')}, {held} held"
         address = reverse("web:node", args=[name])
-        node = nodes.get(name)
         if node is None or node.ready is False:
             problem = "not in the cluster" if node is None else "not ready"
             concerns.append(Concern(Look.SICK, "node", f"{name} is {problem}", detail, address))
         if not live.is_reachable:
             continue
-        agent = live.agents.get(name)
         if agent is None:
             concerns.append(
                 Concern(Look.UNAVAILABLE, "no agent", f"no agent heard on {name}", detail, address)
