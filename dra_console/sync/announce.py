@@ -74,7 +74,11 @@ def _claim_uids(cluster: Cluster, changes: Sequence[RowChange[Row]]) -> set[str]
             if isinstance(row, Pod):
                 wanted |= {(row.namespace, name) for name in row.claim_names.values()}
     if wanted:
-        named = ResourceClaim.objects.filter(cluster=cluster, name__in={name for _, name in wanted})
+        named = ResourceClaim.objects.filter(
+            cluster=cluster,
+            namespace__in={namespace for namespace, _ in wanted},
+            name__in={name for _, name in wanted},
+        )
         uids |= {
             uid
             for namespace, name, uid in named.values_list("namespace", "name", "uid")

@@ -27,8 +27,12 @@ def complete_claims(
 ) -> None:
     """Set the columns that depend on other rows; `before` maps UIDs to rows as they were."""
     owned = [(claim, text_in(pod_owner_of(claim.raw), "uid")) for claim in claims]
-    owners = {uid for _, uid in owned if uid}
-    pods = {pod.uid: pod for pod in Pod.objects.filter(cluster=cluster, uid__in=owners)}
+    rows = Pod.objects.filter(
+        cluster=cluster,
+        namespace__in={claim.namespace for claim, uid in owned if uid},
+        name__in={claim.owner_pod for claim, uid in owned if uid},
+    )
+    pods = {pod.uid: pod for pod in rows}
     for claim, owner in owned:
         was = before.get(claim.uid)
         claim.allocated_at = _allocated_at(claim, was, seen_at=seen_at)
@@ -45,7 +49,10 @@ def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
     # its pod that are written at the same time would not see each other, on neither side.
     list(Cursor.objects.select_for_update().filter(cluster=cluster, plural=RESOURCE_CLAIMS.plural))
     waiting = ResourceClaim.objects.filter(
-        cluster=cluster, template_name="", owner_pod__in={pod.name for pod in by_uid.values()}
+        cluster=cluster,
+        namespace__in={pod.namespace for pod in by_uid.values()},
+        template_name="",
+        owner_pod__in={pod.name for pod in by_uid.values()},
     )
     for claim in waiting:
         pod = by_uid.get(text_in(pod_owner_of(claim.raw), "uid"))
@@ -56,7 +63,8 @@ def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
 
 def template_name(claim: ResourceClaim, pod: Pod | None) -> str:
     """Name the template that a claim was generated from, by its pod; empty if that is unknown."""
-    if pod is None:
+    if pod is None or (pod.namespace, pod.name) != (claim.namespace, claim.owner_pod):
+        # A reference to an owner is within the namespace, and by name and UID.
         return ""
     name = text_in(claim.raw, "metadata", "annotations", POD_CLAIM_NAME)
     return template_names_of(pod.raw).get(name, "")

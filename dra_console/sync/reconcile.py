@@ -225,7 +225,12 @@ def _stored_and_outdated(
         keys &= batch.stored
     if not keys:
         return {}
-    rows = mirrored.rows(cluster).order_by().filter(name__in={key.name for key in keys})
+    # With the namespaces, so that the index finds each name and does not walk all rows.
+    rows = (
+        mirrored.rows(cluster)
+        .order_by()
+        .filter(namespace__in={key.namespace for key in keys}, name__in={key.name for key in keys})
+    )
     outdated = []
     for pk, namespace, name, uid, version in rows.values_list(
         "pk", "namespace", "name", "uid", "resource_version"
