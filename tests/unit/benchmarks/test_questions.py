@@ -11,7 +11,7 @@ from benchmarks.fleets import gpu_fleet
 from benchmarks.indexing import index_megabytes, index_questions
 from benchmarks.questions import Question, explanations, matching, selections
 from benchmarks.scenarios import Scale
-from benchmarks.table import BEGIN, END, Row, renew
+from benchmarks.table import BEGIN, END, Row, figures, renew
 from benchmarks.targets import AtMost, Column
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.search.fleet import Fleet
@@ -72,7 +72,8 @@ def test_a_run_renews_the_figures_of_the_document_and_nothing_else(tmp_path: Pat
     document = tmp_path / "benchmarks.md"
     document.write_text(f"Before\n{BEGIN}\nold figures\n{END}\nAfter\n")
 
-    renew(document, [Row("B1", "one GPU", {Column.WARM: 0.001}, ())], {"cpu": "a fast one"})
+    rows = [Row("B1", "one GPU", {Column.WARM: 0.001}, ())]
+    renew(document, figures(rows, {"cpu": "a fast one"}))
 
     text = document.read_text()
     assert text.startswith(f"Before\n{BEGIN}\n")
@@ -87,11 +88,13 @@ def test_a_document_without_marks_is_refused(tmp_path: Path) -> None:
     document.write_text("no marks")
 
     with pytest.raises(ValueError, match="expected the marks"):
-        renew(document, [], {})
+        renew(document, "new figures")
     assert document.read_text() == "no marks"
 
 
 def test_the_documents_figures_have_their_marks() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
+    documents = Path(__file__).parents[3] / "docs"
 
-    assert text.count(BEGIN) == text.count(END) == 1
+    for document in ("benchmarks.md", "benchmarks-sync.md"):
+        text = (documents / document).read_text()
+        assert text.count(BEGIN) == text.count(END) == 1, document

@@ -160,7 +160,7 @@ class Follower:
                 if known is None or not known.holds(identity_of(subject))
             ],
             seen_at=NOON,
-            stored=known and known.names,
+            stored=None if known is None else known.names,
         )
         sweep(self.cluster, kind=self.kind, listed=state.keys(), seen_at=NOON)
         self.cursor = version
