@@ -90,6 +90,9 @@ class Lease:
                 # Not lost yet: Redis may be back before the term is over.
                 log.warning("lease not renewed", lease=self.name, error=str(error))
                 continue
+            if not renewed and self._given_back.is_set():
+                # Its holder was done while the question was under way.
+                return
             if not renewed:
                 self._taken_away = True
                 log.warning("lease lost", lease=self.name, fence=self.fence)

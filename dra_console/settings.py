@@ -219,7 +219,13 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False  # structlog writes there, and each line is one event
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 600}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 600,
+    # A Redis that went away without a word must not hold a beat or a worker for ever.
+    "socket_timeout": 15,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+}
 CELERY_BEAT_SCHEDULE = {
     # Expires with the next one: a worker that was away finds one to do, not hundreds.
     "open missing watch windows": {

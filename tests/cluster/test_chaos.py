@@ -223,7 +223,9 @@ def wait_until_followed(
         moved = [plural for plural, version in cursors(arena).items() if version != since[plural]]
         if len(moved) >= FOLLOWED_KINDS:
             return
-        assert time.monotonic() < deadline, f"nobody follows\n{arena.console.logs()}"
+        assert time.monotonic() < deadline, (
+            f"only {moved} are followed; {arena.redis.state()}\n{arena.console.logs()}"
+        )
         # A mirror that is up to date moves on only when something is written.
         write_on()
         time.sleep(0.5)

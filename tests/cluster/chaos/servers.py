@@ -117,6 +117,13 @@ class RedisServer:
                 return
         raise AssertionError("redis-server did not start")
 
+    def state(self) -> str:
+        """Say who follows and what waits, for messages."""
+        client = redis.Redis(port=self.port, decode_responses=True)
+        leases, waiting = sorted(client.keys("lease:{sync:*}")), client.llen("sync")
+        client.close()
+        return f"{waiting} tasks wait; held: {leases}"
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
