@@ -101,7 +101,7 @@ def _read(raw: bytes, *, served: Kind, is_known: IsKnown) -> tuple[ChangedPage, 
     try:
         listed = _read_list(raw)
         identities = [_identity(_read_item(item).metadata) for item in listed.items]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _read_whole(raw, served=served, is_known=is_known)
     items = [
         listed_as_v1(decode_object(bytes(item)), served=served)

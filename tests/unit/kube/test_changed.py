@@ -91,6 +91,14 @@ def test_objects_come_with_what_a_watch_says_of_them() -> None:
     assert (item["apiVersion"], item["kind"]) == ("resource.k8s.io/v1", "ResourceClaim")
 
 
+def test_nesting_of_thousands_of_levels_spoils_no_list() -> None:
+    raw = a_page({"metadata": {"name": "a"}, "deep": "BAD"}, {"metadata": {}})
+
+    (page,) = pages([raw.replace(b'"BAD"', b"[" * 4900 + b"]" * 4900)], is_known=lambda _: False)
+
+    assert [item["metadata"] for item in page.items] == [{"name": "a"}, {}]
+
+
 def test_bytes_that_are_no_characters_spoil_no_list() -> None:
     raw = a_page({"metadata": {"name": "a", "annotations": {"x": "BAD"}}}, {"metadata": {}})
 
