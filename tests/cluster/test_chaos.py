@@ -172,13 +172,17 @@ def test_the_mirror_is_right_after_everything_was_killed(arena: Arena) -> None:
         pace.allow(outcome.done + count)
         pace.wait_for(outcome.done + count, writers)
 
+    def write_more() -> bool:
+        write_on(MORE)
+        return outcome.done < operations
+
     breaker = Breaker(arena.api_server, arena.crew, arena.redis, arena.database, write_on)
     counts = {name: n for name, n in COUNTS.items() if arena.database or name != "connections cut"}
     positions = cursors(arena)
     for fault in faults_of(SEED, operations=operations, counts=counts):
         pace.allow(fault.after + LEAD)
         pace.wait_for(fault.after, writers)
-        wait_until_followed(arena, since=positions, write_on=lambda: write_on(MORE))
+        wait_until_followed(arena, since=positions, write_on=write_more)
         breaker.do(fault)
         positions = cursors(arena)
     pace.allow(operations)
@@ -215,9 +219,13 @@ def cursors(arena: Arena) -> dict[object, object]:
 
 
 def wait_until_followed(
-    arena: Arena, *, since: dict[object, object], write_on: Callable[[], None]
+    arena: Arena, *, since: dict[object, object], write_on: Callable[[], bool]
 ) -> None:
-    """Wait until the mirror has moved on, or nothing would be there to be broken."""
+    """Wait until the mirror has moved on, or nothing would be there to be broken.
+
+    A mirror that is up to date moves on only when something is written; `write_on` lets that
+    happen, and tells whether there is more to come.
+    """
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         moved = [plural for plural, version in cursors(arena).items() if version != since[plural]]
@@ -226,8 +234,8 @@ def wait_until_followed(
         assert time.monotonic() < deadline, (
             f"only {moved} are followed; {arena.redis.state()}\n{arena.console.logs()}"
         )
-        # A mirror that is up to date moves on only when something is written.
-        write_on()
+        if not write_on():
+            return
         time.sleep(0.5)
 
 
