@@ -121,6 +121,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Do what a benchmark asks for."""
+        # Left unread, a body would be taken for the next request.
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
         match self.path.split("/")[2:]:
             case ["state", name] if name in STATES:
                 self.prepared.state = name

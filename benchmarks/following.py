@@ -31,7 +31,7 @@ from dra_console.allocator.model import JsonObject  # noqa: E402
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES  # noqa: E402
 from dra_console.mirror.models import Cluster, Cursor  # noqa: E402
 
-EVENTS: Final = 60
+EVENTS: Final = 40
 PAUSE_SECONDS: Final = 0.25
 LONGEST_SECONDS: Final = 600.0
 WORKER: Final = (

@@ -44,7 +44,7 @@ BATCHES: Final = (1, 10, 100, 200)
 EVENTS: Final = 1_000
 """Applied for each size of batch."""
 
-SINGLE_EVENTS: Final = 200
+SINGLE_EVENTS: Final = 100
 
 HOUR_SECONDS: Final = 3600
 TICKS: Final = 100
