@@ -182,8 +182,10 @@ def test_a_failing_start_leaves_nothing_but_readable_logs() -> None:
 @pytest.fixture
 def other_process() -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """Run a cluster in another process; yields it and the rig's folder."""
+    # A shell starts what it runs in the background with Ctrl-C ignored; a terminal does not.
     program = (
-        "import time\n"
+        "import signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from tests.cluster.rig import running_cluster\n"
         "with running_cluster() as cluster:\n"
         "    print(cluster.home.folder, flush=True)\n"
