@@ -97,9 +97,11 @@ def _network(value: Value) -> Network:
 
 
 def _ip(values: Sequence[Value]) -> Address:
-    if isinstance(values[0], Network):
-        return Address(values[0].ip)
     return parsed(parse_ip, text(values[0]))
+
+
+def _ip_of_network(values: Sequence[Value]) -> Address:
+    return Address(_network(values[0]).ip)
 
 
 def _is_canonical(values: Sequence[Value]) -> bool:
@@ -168,3 +170,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "prefixLength": lambda values: _network(values[0]).length,
     "masked": _masked,
 }
+
+METHODS: Final[dict[str, Function]] = {"ip": _ip_of_network}
+"""Functions that mean something else when they are called on a value: `network.ip()`."""

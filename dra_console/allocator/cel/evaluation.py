@@ -12,7 +12,7 @@ from dra_console.allocator.cel import run_costs
 from dra_console.allocator.cel.arithmetic import add
 from dra_console.allocator.cel.folds import folded
 from dra_console.allocator.cel.frames import Failure, Frame, Growing, Lazy, Meter, Step
-from dra_console.allocator.cel.library import FUNCTIONS
+from dra_console.allocator.cel.library import FUNCTIONS, METHODS
 from dra_console.allocator.cel.operators import Function, is_in, item, item_or_none
 from dra_console.allocator.cel.steps import SPECIAL, optional_item
 from dra_console.allocator.cel.tree import (
@@ -120,10 +120,16 @@ def _call(node: Call) -> Step:
         return special(*map(compiled, node.operands))
     if node.function == "@in" and _is_constant(node.arguments[1]):
         return _member(*node.arguments)
-    function = _added if node.function == "_+_" else FUNCTIONS[node.function]
+    function = _added if node.function == "_+_" else _function_of(node)
     call = _plain(node.function, function, tuple(map(compiled, node.operands)))
     is_literal = all(isinstance(each, Literal) for each in node.operands)
     return _once(call) if is_literal and node.function in READ_ONCE else call
+
+
+def _function_of(node: Call) -> Function:
+    if node.target is not None and node.function in METHODS:
+        return METHODS[node.function]
+    return FUNCTIONS[node.function]
 
 
 def _once(call: Step) -> Step:

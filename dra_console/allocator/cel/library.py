@@ -87,3 +87,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **formats.FUNCTIONS,
     **OPTIONALS,
 }
+
+METHODS: Final = addresses.METHODS
+"""Functions that mean something else when they are called on a value."""

@@ -152,6 +152,8 @@ ERRORS = [
     ('quantity("1") == dyn(1)', "no such overload"),
     ('quantity("2") == quantity("1").add(1)', "no such overload"),
     ('cidr("10.0.0.0/8").containsIP("x")', "no such overload"),
+    ('dyn("10.0.0.1").ip().family() == 4', "no such overload"),
+    ('ip(dyn(cidr("10.0.0.0/8"))).family() == 4', "no such overload"),
     ('ip("fe80::1%eth0").isLoopback()', "zone value is not allowed"),
     ("[5, 5].transformMapEntry(i, v, {v: i}) == {}", "already exists"),
     ('{device.driver: 1, "d": 2} == {}', "repeated key"),
