@@ -9,11 +9,11 @@ import platform
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 import django
 from django.db import connection
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
@@ -173,13 +173,9 @@ def _contents(clusters: Iterable[ClusterFollowed]) -> Iterator[Metric]:
         ("cluster",),
         (((name,), float(pools.get(name, (0, 0))[1])) for name in with_slices),
     )
-    claims = {
-        (cluster, state): count
-        for cluster, state, count in ResourceClaim.objects.filter(cluster__name__in=with_claims)
-        .values_list("cluster__name", "state")
-        .annotate(Count("pk"))
-        .order_by()
-    }
+    claims = _counted_by_cluster_and(
+        "state", ResourceClaim.objects.filter(cluster__name__in=with_claims)
+    )
     yield _gauge(
         "claims",
         "Resource claims by state; pending ones wait for devices.",
@@ -190,13 +186,9 @@ def _contents(clusters: Iterable[ClusterFollowed]) -> Iterator[Metric]:
             for state in ClaimState
         ),
     )
-    problems = {
-        (cluster, found_by): count
-        for cluster, found_by, count in ObjectProblem.objects.filter(cluster__enabled=True)
-        .values_list("cluster__name", "found_by")
-        .annotate(Count("pk"))
-        .order_by()
-    }
+    problems = _counted_by_cluster_and(
+        "found_by", ObjectProblem.objects.filter(cluster__enabled=True)
+    )
     yield _gauge(
         "object_problems",
         "Objects that something in them keeps from being mirrored or used as they are.",
@@ -217,6 +209,12 @@ def _with(clusters: Iterable[ClusterFollowed], plural: str) -> list[str]:
         for kind in one.kinds
         if kind.plural == plural and kind.listed_at is not None
     ]
+
+
+def _counted_by_cluster_and(column: str, rows: QuerySet[Any]) -> dict[tuple[str, str], int]:
+    """Count rows by their cluster's name and the value of one more column, in one query."""
+    counted = rows.values_list("cluster__name", column).annotate(Count("pk")).order_by()
+    return {(cluster, value): count for cluster, value, count in counted}
 
 
 def _gauge(

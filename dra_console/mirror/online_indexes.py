@@ -16,7 +16,6 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations import AddIndex, RemoveIndex
 from django.db.migrations.state import ProjectState
 
-POSTGRESQL: Final = "postgresql"
 IS_INVALID: Final = """
     SELECT 1 FROM pg_index JOIN pg_class ON pg_class.oid = pg_index.indexrelid
     WHERE pg_class.relname = %s AND NOT pg_index.indisvalid
@@ -36,10 +35,8 @@ class AddIndexOnline(AddIndexConcurrently):
         table = to_state.apps.get_model(app_label, self.model_name)._meta.db_table  # noqa: SLF001 - Django's documented name
         if _is_built(schema_editor, table=table, name=self.index.name):
             return
-        if schema_editor.connection.vendor == POSTGRESQL:
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
-        else:
-            AddIndex.database_forwards(self, app_label, schema_editor, from_state, to_state)
+        way = AddIndexConcurrently if _is_postgresql(schema_editor) else AddIndex
+        way.database_forwards(self, app_label, schema_editor, from_state, to_state)
 
     def database_backwards(
         self,
@@ -48,10 +45,8 @@ class AddIndexOnline(AddIndexConcurrently):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        if schema_editor.connection.vendor == POSTGRESQL:
-            super().database_backwards(app_label, schema_editor, from_state, to_state)
-        else:
-            AddIndex.database_backwards(self, app_label, schema_editor, from_state, to_state)
+        way = AddIndexConcurrently if _is_postgresql(schema_editor) else AddIndex
+        way.database_backwards(self, app_label, schema_editor, from_state, to_state)
 
 
 class RemoveIndexOnline(RemoveIndexConcurrently):
@@ -64,10 +59,8 @@ class RemoveIndexOnline(RemoveIndexConcurrently):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        if schema_editor.connection.vendor == POSTGRESQL:
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
-        else:
-            RemoveIndex.database_forwards(self, app_label, schema_editor, from_state, to_state)
+        way = RemoveIndexConcurrently if _is_postgresql(schema_editor) else RemoveIndex
+        way.database_forwards(self, app_label, schema_editor, from_state, to_state)
 
     def database_backwards(
         self,
@@ -76,10 +69,12 @@ class RemoveIndexOnline(RemoveIndexConcurrently):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        if schema_editor.connection.vendor == POSTGRESQL:
-            super().database_backwards(app_label, schema_editor, from_state, to_state)
-        else:
-            RemoveIndex.database_backwards(self, app_label, schema_editor, from_state, to_state)
+        way = RemoveIndexConcurrently if _is_postgresql(schema_editor) else RemoveIndex
+        way.database_backwards(self, app_label, schema_editor, from_state, to_state)
+
+
+def _is_postgresql(schema_editor: BaseDatabaseSchemaEditor) -> bool:
+    return schema_editor.connection.vendor == "postgresql"
 
 
 def _is_built(schema_editor: BaseDatabaseSchemaEditor, *, table: str, name: str) -> bool:
@@ -88,7 +83,7 @@ def _is_built(schema_editor: BaseDatabaseSchemaEditor, *, table: str, name: str)
     with connection.cursor() as cursor:
         if name not in connection.introspection.get_constraints(cursor, table):
             return False
-        if connection.vendor != POSTGRESQL:
+        if not _is_postgresql(schema_editor):
             return True
         cursor.execute(IS_INVALID, [name])
         if cursor.fetchone() is None:
