@@ -28,7 +28,7 @@ from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import ClaimState, Cluster, ResourceClaim
 from dra_console.scheduling.models import Attempt, Outcome
-from dra_console.scheduling.preview import explain_now
+from dra_console.scheduling.whatif.preview import explain_now
 
 
 class ResourceClaimSerializer(KubernetesObjectSerializer):

@@ -3,7 +3,7 @@
 First the API server's own rules (`allocator.validation`), and what it would store although it
 cannot be meant so. Then what no allocation could ever meet, told from what this cluster has: a
 class that does not exist, an attribute that no device of the class has. Whether it fits *now* is
-another question (`scheduling.preview`).
+another question (`scheduling.whatif.preview`).
 
 An attribute that the expression itself treats as optional (`has()`, `.?`) is only warned of.
 """

@@ -17,7 +17,7 @@ from dra_console.kube.kinds import (
 )
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, Cursor, Device, ResourceClaim, ResourceSlice
-from dra_console.scheduling.run import run
+from dra_console.scheduling.allocating.run import run
 from tests.builders.objects import (
     NAMESPACE,
     NODE,

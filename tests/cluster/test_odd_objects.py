@@ -10,7 +10,7 @@ from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.models import Cluster as MirroredCluster
 from dra_console.mirror.models import ObjectProblem, Pool
-from dra_console.scheduling.snapshot import read_snapshot
+from dra_console.scheduling.world.snapshot import read_snapshot
 from tests.builders.objects import a_claim, a_device, a_pod, a_slice, unborn
 from tests.cluster.rig import Cluster
 from tests.integration.sync.windows import differences, follow_for, meanwhile

@@ -18,7 +18,7 @@ class FoundBy(models.TextChoices):
 class ObjectProblem(models.Model):
     """What is wrong with one object; gone as soon as a version of it does without.
 
-    Written by `sync.problems` and `scheduling.left_out`, each its own rows. What else is odd
+    Written by `sync.problems` and `scheduling.world.left_out`, each its own rows. What else is odd
     about an object and stops nobody is told where the object is shown.
     """
 

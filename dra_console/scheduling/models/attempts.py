@@ -29,7 +29,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 class Attempt(models.Model):
     """One try, or several that ended alike: `repeats` counts those after the first.
 
-    Written by `scheduling.attempts` alone. Names are copied, since a claim may be gone
+    Written by `scheduling.attempts.record` alone. Names are copied, since a claim may be gone
     while its attempts are still read.
     """
 

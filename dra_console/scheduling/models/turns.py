@@ -6,7 +6,7 @@ from dra_console.mirror.models import Cluster
 
 
 class Turn(models.Model):
-    """The newest run of a cluster, by its lease's fence; kept by `scheduling.turns` alone."""
+    """A cluster's newest run, by its lease's fence; kept by `scheduling.writing.turns` alone."""
 
     cluster = models.OneToOneField(
         Cluster, models.CASCADE, primary_key=True, related_name="allocation_turn"

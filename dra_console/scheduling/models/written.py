@@ -9,7 +9,7 @@ class WrittenAllocation(models.Model):
     """A claim as we sent it, then as the API server answered, until the watch brings it back.
 
     A conflict on one claim does not stop two claims from getting one device, so a
-    snapshot counts these beside the mirror's rows (`scheduling.snapshot`).
+    snapshot counts these beside the mirror's rows (`scheduling.world.snapshot`).
     """
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")

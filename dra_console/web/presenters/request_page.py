@@ -8,7 +8,7 @@ from dra_console.allocator.explanation.explanation import ExplainedOutcome
 from dra_console.provisioning.checks import Finding, Severity
 from dra_console.provisioning.choices import ClassChoice, ModelChoice
 from dra_console.provisioning.manifest import TemplateForm
-from dra_console.scheduling.preview import Preview
+from dra_console.scheduling.whatif.preview import Preview
 from dra_console.web.forms.request_form import FieldProblem, product_key
 from dra_console.web.wording import counted, model_in_words
 

@@ -22,7 +22,7 @@ from dra_console.provisioning.manifest import TemplateForm, read_form, write_for
 from dra_console.provisioning.presets import Preset, presets
 from dra_console.provisioning.snippet import curl_command
 from dra_console.provisioning.yaml_text import dump_yaml, parse_yaml
-from dra_console.scheduling.preview import preview
+from dra_console.scheduling.whatif.preview import preview
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.forms.request_form import FieldProblem, merged, read_submission
 from dra_console.web.presenters.request_page import (

@@ -12,8 +12,8 @@ from dra_console.allocator.model import JsonObject
 from dra_console.kube.errors import NotFoundError
 from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
-from dra_console.scheduling import attempts
-from dra_console.scheduling.preview import preview
+from dra_console.scheduling.attempts.record import record
+from dra_console.scheduling.whatif.preview import preview
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
 from tests.builders.objects import (
@@ -282,7 +282,7 @@ def test_an_explanation_tells_the_numbers_of_the_latest_attempt(
 ) -> None:
     claim = ResourceClaim.objects.get(name="waits")
     tried = preview(cluster, claim.raw["spec"]).explanation
-    attempts.record(claim, tried, pod_name="", at=NOW)
+    record(claim, tried, pod_name="", at=NOW)
 
     answer = as_researcher.get(f"{CLAIMS}team-research/waits/explain/").json()
 
@@ -331,7 +331,7 @@ def test_a_try_that_failed_does_not_explain_a_claim_that_was_allocated_since(
 ) -> None:
     claim = ResourceClaim.objects.get(name="held")
     spec: JsonObject = {"devices": {"requests": [a_request(count=5)]}}
-    attempts.record(claim, preview(cluster, spec).explanation, pod_name="", at=NOW)
+    record(claim, preview(cluster, spec).explanation, pod_name="", at=NOW)
 
     answer = as_researcher.get(f"{CLAIMS}team-research/held/explain/")
     listed = as_researcher.get(f"{CLAIMS}team-research/held/attempts/").json()["items"]
@@ -346,8 +346,8 @@ def test_attempts_are_listed_newest_first(as_researcher: Client, cluster: Cluste
         spec: JsonObject = {"devices": {"requests": [a_request(count=count)]}}
         at = NOW.replace(hour=hour)
         tried = preview(cluster, spec).explanation
-        attempts.record(claim, tried, pod_name="train", at=at)
-        attempts.record(claim, tried, pod_name="train", at=at)
+        record(claim, tried, pod_name="train", at=at)
+        record(claim, tried, pod_name="train", at=at)
 
     items = as_researcher.get(f"{CLAIMS}team-research/waits/attempts/").json()["items"]
 

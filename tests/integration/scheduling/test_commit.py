@@ -8,9 +8,15 @@ import pytest
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.errors import ApiError, ForbiddenError, InvalidError
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
 from dra_console.scheduling.models import WrittenAllocation
-from dra_console.scheduling.turns import hold_turn
+from dra_console.scheduling.writing.commit import (
+    Dropped,
+    PlannedClaim,
+    PlannedPod,
+    commit,
+    deallocate,
+)
+from dra_console.scheduling.writing.turns import hold_turn
 from tests.builders.objects import a_claim, an_allocated_claim, an_allocation
 from tests.integration.kube.scripted import Answer, ScriptedServer, a_status, scripted_server
 

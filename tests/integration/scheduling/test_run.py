@@ -19,10 +19,10 @@ from dra_console.kube.kinds import (
 )
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, ObjectProblem, Pod
+from dra_console.scheduling.allocating.run import run
 from dra_console.scheduling.models import Attempt, WrittenAllocation
-from dra_console.scheduling.run import run
-from dra_console.scheduling.snapshot import read_snapshot, settle_written
-from dra_console.scheduling.turns import hold_turn
+from dra_console.scheduling.world.snapshot import read_snapshot, settle_written
+from dra_console.scheduling.writing.turns import hold_turn
 from dra_console.sync.reconcile import apply
 from tests.builders.objects import (
     NAMESPACE,

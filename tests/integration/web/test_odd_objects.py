@@ -19,7 +19,7 @@ from dra_console.mirror.models import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
-from dra_console.scheduling.snapshot import read_snapshot
+from dra_console.scheduling.world.snapshot import read_snapshot
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.reading import object_in
 from tests.builders.mirrored import mirror

@@ -9,7 +9,7 @@ from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
-from dra_console.scheduling.attempts import (
+from dra_console.scheduling.attempts.record import (
     DEVICES_LISTED,
     KEPT_AFTER_LAST,
     KEPT_PER_CLAIM,

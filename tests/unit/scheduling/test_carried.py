@@ -3,7 +3,7 @@ from dra_console.allocator.model import JsonObject
 from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.search.first_fit import first_fit
 from dra_console.allocator.world.index import index_of
-from dra_console.scheduling.carried import Carried
+from dra_console.scheduling.world.carried import Carried
 from tests.builders.objects import (
     a_claim,
     a_class,

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from dra_console.mirror.models import Node, Pod
-from dra_console.scheduling.nodes import (
+from dra_console.scheduling.planning.nodes import (
     Candidate,
     NodeUse,
     PodNeeds,

@@ -1,6 +1,6 @@
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.model import JsonObject
-from dra_console.scheduling.placement import NotDecided, NotPlaced, Placed, place
+from dra_console.scheduling.planning.placement import NotDecided, NotPlaced, Placed, place
 from tests.builders.objects import (
     a_claim,
     a_class,

@@ -7,7 +7,7 @@ import pytest
 
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, Pod
-from dra_console.scheduling.queue import WaitingPod, pending_claims, waiting_pods
+from dra_console.scheduling.planning.queue import WaitingPod, pending_claims, waiting_pods
 from dra_console.sync.reconcile import apply
 from tests.builders.objects import a_claim, a_pod, an_allocated_claim
 

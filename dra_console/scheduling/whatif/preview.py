@@ -8,7 +8,7 @@ from dra_console.allocator.model import JsonObject, ResourceClaim
 from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.search.search import allocate
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.snapshot import read_snapshot
+from dra_console.scheduling.world.snapshot import read_snapshot
 
 NODES_TRIED = 200
 """A form is answered while somebody types: on more nodes the places are a lower bound."""

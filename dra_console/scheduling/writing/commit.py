@@ -9,7 +9,7 @@ reserved claim of a pod that is gone is freed by the cluster's resourceclaim con
 
 An allocation is noted in the database before it is sent, and the note is taken back only
 when the API server refused it. So devices of a write whose answer was lost stay counted.
-Noting asks whose turn it is (`scheduling.turns`), so a run that lost its lease writes none.
+Noting asks whose turn it is (`scheduling.writing.turns`), so a run that lost its lease writes none.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.models import WrittenAllocation
-from dra_console.scheduling.turns import hold_turn
+from dra_console.scheduling.writing.turns import hold_turn
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 

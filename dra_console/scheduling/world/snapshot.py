@@ -36,8 +36,8 @@ from dra_console.kube.kinds import (
 )
 from dra_console.mirror import models as mirror
 from dra_console.mirror.clock import database_now
-from dra_console.scheduling.left_out import LeftOut
 from dra_console.scheduling.models import WrittenAllocation
+from dra_console.scheduling.world.left_out import LeftOut
 
 ASK_AFTER = timedelta(seconds=10)
 """A write that the mirror has not shown for so long is looked up at the API server."""

@@ -10,7 +10,7 @@ from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import EVENTS, PODS
 from dra_console.mirror.models import Pod
-from dra_console.scheduling.queue import SCHEDULER_NAME
+from dra_console.scheduling.names import SCHEDULER_NAME
 
 MESSAGE_LIMIT_CHARACTERS = 1024
 

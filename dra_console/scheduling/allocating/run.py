@@ -24,13 +24,10 @@ from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
 from dra_console.mirror.models.cluster import MirroredObject
-from dra_console.scheduling import attempts, left_out, pod_events
-from dra_console.scheduling.carried import Carried
-from dra_console.scheduling.commit import Dropped, PlannedClaim, PlannedPod, commit, deallocate
+from dra_console.scheduling.attempts.record import record
 from dra_console.scheduling.errors import TurnOverError
-from dra_console.scheduling.left_out import LeftOut
 from dra_console.scheduling.models import Attempt
-from dra_console.scheduling.nodes import (
+from dra_console.scheduling.planning.nodes import (
     Candidate,
     NodeUse,
     PodNeeds,
@@ -39,10 +36,21 @@ from dra_console.scheduling.nodes import (
     use_of_nodes,
     why_not,
 )
-from dra_console.scheduling.placement import NotPlaced, Placed, place
-from dra_console.scheduling.queue import WaitingPod, pending_claims, waiting_pods
-from dra_console.scheduling.snapshot import read_snapshot, settle_written
-from dra_console.scheduling.turns import hold_turn
+from dra_console.scheduling.planning.placement import NotPlaced, Placed, place
+from dra_console.scheduling.planning.queue import WaitingPod, pending_claims, waiting_pods
+from dra_console.scheduling.world import left_out
+from dra_console.scheduling.world.carried import Carried
+from dra_console.scheduling.world.left_out import LeftOut
+from dra_console.scheduling.world.snapshot import read_snapshot, settle_written
+from dra_console.scheduling.writing import pod_events
+from dra_console.scheduling.writing.commit import (
+    Dropped,
+    PlannedClaim,
+    PlannedPod,
+    commit,
+    deallocate,
+)
+from dra_console.scheduling.writing.turns import hold_turn
 
 MALFORMED = (
     AllocatorError,
@@ -238,7 +246,7 @@ def _explain(
     for claim in claims:
         if claim.uid not in tried:
             continue
-        attempt = attempts.record(claim, explanation, pod_name=pod_name, at=timezone.now())
+        attempt = record(claim, explanation, pod_name=pod_name, at=timezone.now())
     return attempt
 
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.errors import DecodeError
 from dra_console.mirror.models import ClaimState, Cluster, Pod, ResourceClaim
-
-SCHEDULER_NAME = "dra-console"
-"""`spec.schedulerName` of pods that the console places."""
+from dra_console.scheduling.names import SCHEDULER_NAME
 
 
 @dataclass(frozen=True, slots=True)
