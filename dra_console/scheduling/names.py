@@ -4,3 +4,8 @@ from typing import Final
 
 SCHEDULER_NAME: Final = "dra-console"
 """`spec.schedulerName` of pods that the console places."""
+
+MANAGED_TAINT_KEY: Final = "dra-console.io/managed"
+"""Key of the taint, by a DeviceTaintRule and with effect NoSchedule, on devices that only the
+console allocates. The console's plans put up with this key, whatever the value; no toleration
+of it is written to a claim or to an allocation's result."""
