@@ -1,42 +1,36 @@
 """The mirror as the allocator reads it, allocations on their way included.
 
-Objects are decoded once for each version and kept for as long as the mirror shows that
-version. An object that cannot be decoded is left out and named in `unreadable`: a broken
-slice hides its own devices and nothing else. Of an unreadable claim that is allocated, the
-devices stay: they are in use, whatever else it says.
+An object that cannot be decoded is left out and named in `unreadable`: a broken slice hides
+its own devices and nothing else. Of an unreadable claim that is allocated, the devices stay:
+they are in use, whatever else it says.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Lock
-from typing import Generic, TypeVar
+from itertools import islice
 
 import structlog
 
 from dra_console.allocator.api_json import object_of, objects_of
-from dra_console.allocator.decoding.decode import (
-    decode_claim,
-    decode_class,
-    decode_node,
-    decode_slice,
-    decode_taint_rule,
-)
-from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.model import Json, JsonObject, ResourceClaim, Snapshot
+from dra_console.allocator.decoding.decode import decode_claim
+from dra_console.allocator.model import Json, ResourceClaim, Snapshot
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, NotFoundError
-from dra_console.kube.kinds import (
-    DEVICE_CLASSES,
-    DEVICE_TAINT_RULES,
-    NODES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    Kind,
-)
+from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror import models as mirror
 from dra_console.mirror.clock import database_now
 from dra_console.scheduling.models import WrittenAllocation
+from dra_console.scheduling.world.decoded import (
+    CLAIM_ROWS,
+    CLASS_ROWS,
+    NODE_ROWS,
+    ROWS_AT_ONCE,
+    RULE_ROWS,
+    SLICE_ROWS,
+    Entries,
+    forget_removed_clusters,
+)
 from dra_console.scheduling.world.left_out import LeftOut
 
 ASK_AFTER = timedelta(seconds=10)
@@ -45,8 +39,6 @@ ASK_AFTER = timedelta(seconds=10)
 WRITE_LIFE = timedelta(seconds=90)
 """A write whose answer was lost may still happen for so long: API servers end a request
 after 60 s by default."""
-
-Decoded = TypeVar("Decoded")
 
 log = structlog.get_logger()
 
@@ -59,75 +51,26 @@ class ReadSnapshot:
     unreadable: tuple[LeftOut, ...]
 
 
-class _DecodedVersions(Generic[Decoded]):
-    """Decoded objects of one kind, by UID and version, kept between two snapshots."""
-
-    def __init__(self, kind: Kind, decode: Callable[[JsonObject], Decoded]) -> None:
-        self._plural = kind.plural
-        self._decode = decode
-        self._kept: dict[tuple[int, str, str], Decoded | DecodeError] = {}
-        self._lock = Lock()
-
-    def read(
-        self, rows: Iterable[mirror.cluster.MirroredObject], *, unreadable: list[LeftOut]
-    ) -> tuple[Decoded, ...]:
-        with self._lock:
-            kept = self._kept
-        fresh: dict[tuple[int, str, str], Decoded | DecodeError] = {}
-        result = []
-        for row in rows:
-            key = (row.cluster_id, row.uid, row.resource_version)
-            decoded = kept.get(key)
-            if decoded is None:
-                decoded = self._try(row.raw)
-            fresh[key] = decoded
-            if isinstance(decoded, DecodeError):
-                unreadable.append(
-                    LeftOut(self._plural, row.namespace, row.name, decoded.path, decoded.message)
-                )
-            else:
-                result.append(decoded)
-        with self._lock:
-            self._kept = fresh
-        return tuple(result)
-
-    def _try(self, raw: JsonObject) -> Decoded | DecodeError:
-        try:
-            return self._decode(raw)
-        except DecodeError as error:
-            return error
-
-
-_nodes = _DecodedVersions(NODES, decode_node)
-_slices = _DecodedVersions(RESOURCE_SLICES, decode_slice)
-_classes = _DecodedVersions(DEVICE_CLASSES, decode_class)
-_claims = _DecodedVersions(RESOURCE_CLAIMS, decode_claim)
-_rules = _DecodedVersions(DEVICE_TAINT_RULES, decode_taint_rule)
-
-
 def read_snapshot(cluster: mirror.Cluster) -> ReadSnapshot:
-    """Decode the mirrored state of a cluster, overlaid with writes not yet seen again."""
-    unreadable: list[LeftOut] = []
-    of_cluster = {"cluster": cluster}
+    """Read the mirrored state of a cluster, overlaid with writes not yet seen again."""
+    forget_removed_clusters()
     # Before the claims: a note is forgotten once the mirror shows its allocation, so whoever
     # reads in this order misses neither.
-    notes = list(WrittenAllocation.objects.filter(**of_cluster))
-    rows = list(mirror.ResourceClaim.objects.filter(**of_cluster))
-    claims = _claims.read(rows, unreadable=unreadable)
+    notes = list(WrittenAllocation.objects.filter(cluster=cluster))
+    claims = CLAIM_ROWS.read(cluster)
+    nodes = NODE_ROWS.read(cluster)
+    slices = SLICE_ROWS.read(cluster)
+    classes = CLASS_ROWS.read(cluster)
+    rules = RULE_ROWS.read(cluster)
     snapshot = Snapshot(
-        nodes=_nodes.read(mirror.Node.objects.filter(**of_cluster), unreadable=unreadable),
-        slices=_slices.read(
-            mirror.ResourceSlice.objects.filter(**of_cluster), unreadable=unreadable
-        ),
-        classes=_classes.read(
-            mirror.DeviceClass.objects.filter(**of_cluster), unreadable=unreadable
-        ),
-        claims=(*_with_written(notes, claims), *_holding(rows, readable=claims)),
-        taint_rules=_rules.read(
-            mirror.DeviceTaintRule.objects.filter(**of_cluster), unreadable=unreadable
-        ),
+        nodes=nodes.readable,
+        slices=slices.readable,
+        classes=classes.readable,
+        claims=(*_with_written(notes, claims.readable), *_holding(cluster, claims)),
+        taint_rules=rules.readable,
     )
-    return ReadSnapshot(snapshot, tuple(unreadable))
+    kinds = (claims, nodes, slices, classes, rules)
+    return ReadSnapshot(snapshot, tuple(found for kind in kinds for found in kind.unreadable))
 
 
 def settle_written(cluster: mirror.Cluster, client: Client) -> None:
@@ -173,21 +116,25 @@ def _with_written(
     )
 
 
-def _holding(
-    rows: Iterable[mirror.ResourceClaim], *, readable: Iterable[ResourceClaim]
-) -> Iterator[ResourceClaim]:
+def _holding(cluster: mirror.Cluster, claims: Entries[ResourceClaim]) -> Iterator[ResourceClaim]:
     """Give the devices of allocated claims that are not readable, as claims without a wish."""
-    known = {claim.uid for claim in readable}
-    for row in rows:
-        if row.allocation is None or row.uid in known:
-            continue
-        results: list[Json] = [
-            {name: str(result.get(name, "")) for name in ("request", "driver", "pool", "device")}
-            for result in objects_of(object_of(row.allocation.get("devices")).get("results"))
-        ]
-        yield decode_claim(
-            {
-                "metadata": {"namespace": row.namespace, "name": row.name, "uid": row.uid},
-                "status": {"allocation": {"devices": {"results": results}}},
-            }
-        )
+    uids = (uid for uid, entry in claims.of.items() if isinstance(entry.read, LeftOut))
+    while chunk := list(islice(uids, ROWS_AT_ONCE)):
+        for row in mirror.ResourceClaim.objects.filter(cluster=cluster, uid__in=chunk):
+            if row.allocation is not None:
+                yield holding(row)
+
+
+def holding(row: mirror.ResourceClaim) -> ResourceClaim:
+    """Give the devices of a claim that is not readable, as a claim without a wish."""
+    allocation = object_of(row.allocation)
+    results: list[Json] = [
+        {name: str(result.get(name, "")) for name in ("request", "driver", "pool", "device")}
+        for result in objects_of(object_of(allocation.get("devices")).get("results"))
+    ]
+    return decode_claim(
+        {
+            "metadata": {"namespace": row.namespace, "name": row.name, "uid": row.uid},
+            "status": {"allocation": {"devices": {"results": results}}},
+        }
+    )
