@@ -39,6 +39,11 @@ def claim_topic(cluster_id: int, uid: str) -> str:
     return f"claim.{cluster_id}.{uid}"
 
 
+def attempts_topic(cluster_id: int) -> str:
+    """Name the topic of what was tried for a cluster's pending claims and pods."""
+    return f"attempts.{cluster_id}"
+
+
 def telemetry_topic(cluster_id: int, node_name: str) -> str:
     """Name the topic of the readings of one node's devices."""
     return f"telemetry.{cluster_id}.{node_name}"

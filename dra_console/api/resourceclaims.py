@@ -139,7 +139,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         del request
         freshness = self.freshness()
         claim = self.readable_row(name, namespace=namespace)
-        rows = Attempt.objects.of(self.cluster, claim.uid).defer("explanation")
+        rows = Attempt.objects.of(self.cluster, claim.uid)
         return self.answer(AttemptListSerializer({"items": rows}).data, freshness=freshness)
 
 

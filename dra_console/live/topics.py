@@ -20,6 +20,7 @@ class TopicKind(StrEnum):
     DEVICES = "devices"
     CLAIMS = "claims"
     CLAIM = "claim"
+    ATTEMPTS = "attempts"
     TELEMETRY = "telemetry"
 
 
@@ -35,7 +36,7 @@ class Topic:
 
 
 _TOPIC = re.compile(
-    r"(?:(?P<whole>devices|claims)\.(?P<whole_cluster>[0-9]{1,18})"
+    r"(?:(?P<whole>devices|claims|attempts)\.(?P<whole_cluster>[0-9]{1,18})"
     r"|(?P<claim>claim)\.(?P<claim_cluster>[0-9]{1,18})\.(?P<uid>[-A-Za-z0-9]{1,64})"
     r"|(?P<telemetry>telemetry)\.(?P<node_cluster>[0-9]{1,18})\.(?P<node>[-a-z0-9.]{1,253}))"
 )
@@ -75,7 +76,7 @@ def _may_hear(user: Account, cluster: Cluster, topic: Topic) -> bool:
     match topic.kind:
         case TopicKind.DEVICES | TopicKind.TELEMETRY:
             return may(user, cluster, "list", RESOURCE_SLICES) and may(user, cluster, "list", NODES)
-        case TopicKind.CLAIMS:
+        case TopicKind.CLAIMS | TopicKind.ATTEMPTS:
             return visible_namespaces(user, cluster, RESOURCE_CLAIMS) != frozenset()
         case TopicKind.CLAIM:
             return _may_see_claim(user, cluster, uid=topic.name)

@@ -8,7 +8,7 @@ from dra_console.celery import app
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.allocating.run import run
-from dra_console.scheduling.attempts.record import forget_old
+from dra_console.scheduling.attempts.retention import forget_old
 
 LEASE_SECONDS = 15
 QUEUED_SECONDS = 10

@@ -18,11 +18,10 @@ from dra_console.mirror.clock import database_now
 from dra_console.mirror.inventory import DeviceState, device_states
 from dra_console.mirror.models import ClaimState, Cluster, Node, ResourceClaim
 from dra_console.mirror.tallies import PoolNumbers, pool_numbers
-from dra_console.scheduling.models import Attempt
 from dra_console.sync.following import troubled_kinds
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import HeldAndUsed
-from dra_console.web.claim_listing import visible_claims
+from dra_console.web.claim_listing import newest_headlines, visible_claims
 from dra_console.web.cluster_page import on_cluster
 from dra_console.web.presenters.care import (
     Concern,
@@ -122,10 +121,8 @@ def _waiting(cluster: Cluster, reader: Reader) -> tuple[WaitingGroup, ...]:
         .filter(state=ClaimState.PENDING)
         .values_list("uid", "namespace", "name", "created_at")
     ]
-    latest_last = Attempt.objects.filter(
-        cluster=cluster, claim_uid__in=[claim.uid for claim in pending]
-    ).order_by("last_at", "pk")
-    return waiting_groups(pending, headlines=dict(latest_last.values_list("claim_uid", "headline")))
+    headlines = newest_headlines(cluster, [claim.uid for claim in pending])
+    return waiting_groups(pending, headlines=headlines)
 
 
 def _held_and_used(cluster: Cluster, live: LiveState) -> list[HeldAndUsed]:

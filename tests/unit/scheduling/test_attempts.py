@@ -9,13 +9,9 @@ from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
-from dra_console.scheduling.attempts.record import (
-    DEVICES_LISTED,
-    KEPT_AFTER_LAST,
-    KEPT_PER_CLAIM,
-    forget_old,
-    record,
-)
+from dra_console.scheduling.attempts.bodies import DEVICES_LISTED
+from dra_console.scheduling.attempts.record import KEPT_PER_SUBJECT, record
+from dra_console.scheduling.attempts.retention import KEPT_AFTER_LAST, forget_old
 from dra_console.scheduling.models import Attempt
 from dra_console.sync.reconcile import apply
 from tests.builders.objects import a_claim, a_class, a_device, a_node, a_request, a_slice
@@ -69,12 +65,12 @@ def test_of_each_claim_the_newest_twenty_are_kept(cluster: Cluster) -> None:
     claim, other = a_claim_row(cluster), a_claim_row(cluster, "other")
     record(other, a_try(wanted=1), pod_name="", at=NOW)
 
-    for number in range(KEPT_PER_CLAIM + 5):
+    for number in range(KEPT_PER_SUBJECT + 5):
         at = NOW + timedelta(minutes=number)
         record(claim, a_try(wanted=1 if number % 2 else 3), pod_name="", at=at)
 
     kept = list(Attempt.objects.of(cluster, claim.uid).values_list("last_at", flat=True))
-    assert len(kept) == KEPT_PER_CLAIM == 20
+    assert len(kept) == KEPT_PER_SUBJECT == 20
     assert min(kept) == NOW + timedelta(minutes=5)
     assert Attempt.objects.of(cluster, other.uid).count() == 1
 

@@ -1,0 +1,151 @@
+"""Keep each explanation once, and let attempts refer to it; 0006 takes the old column away."""
+
+import hashlib
+import json
+
+import django.db.models.deletion
+from django.apps.registry import Apps
+from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+
+def refer(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    """Take each claim for what its attempts are about, oldest attempt first."""
+    using = schema_editor.connection.alias
+    attempts = apps.get_model("scheduling", "Attempt").objects.using(using)
+    kept = apps.get_model("scheduling", "KeptExplanation").objects.using(using)
+    tried = apps.get_model("scheduling", "TriedClaim").objects.using(using)
+    newest: dict[tuple[int, str], int] = {}
+    for attempt in attempts.order_by("last_at", "pk").iterator(chunk_size=20):
+        text = json.dumps(attempt.explanation, sort_keys=True)
+        attempt.kept, _ = kept.get_or_create(
+            cluster_id=attempt.cluster_id,
+            digest=hashlib.sha256(text.encode()).hexdigest(),
+            defaults={
+                "body": {**attempt.explanation, "cut": ""},
+                "size_bytes": len(text),
+                "used_at": attempt.last_at,
+            },
+        )
+        attempt.subject_uid = attempt.claim_uid
+        attempt.claim_names = [attempt.claim_name]
+        attempt.is_newest = False
+        attempt.save(update_fields=["kept", "subject_uid", "claim_names", "is_newest"])
+        tried.create(attempt=attempt, cluster_id=attempt.cluster_id, claim_uid=attempt.claim_uid)
+        newest[attempt.cluster_id, attempt.claim_uid] = attempt.pk
+    for pk in newest.values():
+        attempts.filter(pk=pk).update(is_newest=True)
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("mirror", "0004_indexes_of_lists"),
+        ("scheduling", "0004_conflicts"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="KeptExplanation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("digest", models.CharField(max_length=64)),
+                (
+                    "body",
+                    models.JSONField(
+                        help_text="As `allocator.explanation.folding` shapes it, bounded; `cut` says if it was cut"
+                    ),
+                ),
+                ("size_bytes", models.PositiveIntegerField()),
+                ("used_at", models.DateTimeField(help_text="An attempt began to refer to it")),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="mirror.cluster",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("cluster", "digest"), name="explanation_kept_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="TriedClaim",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("claim_uid", models.CharField(max_length=64)),
+                (
+                    "attempt",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="claims",
+                        to="scheduling.attempt",
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="mirror.cluster",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["cluster", "claim_uid"], name="tried_claim_uid")],
+            },
+        ),
+        migrations.AddField(
+            "attempt",
+            "subject_uid",
+            models.CharField(
+                default="", help_text="Of the pod; without one, of the claim", max_length=64
+            ),
+        ),
+        migrations.AddField(
+            "attempt",
+            "claim_names",
+            models.JSONField(default=list, help_text="All claims, in the pod's order"),
+        ),
+        migrations.AddField(
+            "attempt",
+            "signature",
+            models.CharField(
+                blank=True,
+                default="",
+                help_text="Equal where the same is asked for; empty: not known",
+                max_length=64,
+            ),
+        ),
+        migrations.AddField(
+            "attempt",
+            "is_newest",
+            models.BooleanField(default=True, help_text="Of its pod or claim"),
+        ),
+        migrations.AddField(
+            "attempt",
+            "kept",
+            models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.RESTRICT,
+                related_name="attempts",
+                to="scheduling.keptexplanation",
+            ),
+        ),
+        migrations.RunPython(refer, migrations.RunPython.noop, elidable=True),
+    ]
