@@ -100,7 +100,10 @@ class ObjectChange(models.Model):
 
     class Meta:
         ordering = ("seen_at", "pk")
-        indexes = (models.Index(fields=("cluster", "uid", "seen_at"), name="change_of_object"),)
+        indexes = (
+            models.Index(fields=("cluster", "uid", "seen_at"), name="change_of_object"),
+            models.Index(fields=("cluster", "seen_at"), name="change_by_time"),
+        )
 
     def __str__(self) -> str:
         return f"{self.plural} {self.namespace}/{self.name} {self.happened}"
