@@ -1,0 +1,305 @@
+"""What detection knows of one cluster, kept between two looks and brought up to date.
+
+A kind is read again only after its cursor has moved, and of its objects only those whose
+version is another one. So a look at a cluster in which nothing happened costs one query, and
+one after a change costs what changed and a list of versions. Of slices only `SliceFacts` stay;
+whole devices are decoded pool by pool, compared with what claims ask for, and let go.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, TypeAlias, TypeVar
+
+from dra_console.allocator.decoding.decode import decode_class, decode_slice, decode_taint_rule
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import (
+    Device,
+    DeviceClass,
+    DeviceId,
+    DeviceResult,
+    DeviceTaintRule,
+    PoolId,
+    ResourceSlice,
+)
+from dra_console.kube.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Kind,
+)
+from dra_console.mirror import models as mirror
+from dra_console.scheduling.coexistence.facts import (
+    HeldClaim,
+    Mismatch,
+    PodFacts,
+    SliceFacts,
+    World,
+)
+from dra_console.scheduling.coexistence.mismatches import why_no_match
+from dra_console.scheduling.coexistence.reading import held_claim, slice_facts
+
+Mark: TypeAlias = tuple[object, ...]
+Key = TypeVar("Key")
+
+LOOKED_AT: Final = (
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    PODS,
+    NODES,
+)
+NOT_YET: Final[Mark] = ("never looked",)
+UNKNOWN: Final[Mark] = ("not mirrored",)
+CLAIMS_AT_ONCE: Final = 500
+SLICES_AT_ONCE: Final = 100
+
+
+class Watched:
+    """One cluster; `refresh` is not for two threads at once."""
+
+    def __init__(self, cluster: mirror.Cluster) -> None:
+        self._cluster: Final = cluster
+        self._marks: dict[Kind, Mark] = dict.fromkeys(LOOKED_AT, NOT_YET)
+        self._claims: dict[str, tuple[str, HeldClaim]] = {}
+        self._slices: dict[int, tuple[str, SliceFacts | None]] = {}
+        self._pool_of: dict[int, PoolId] = {}
+        self._classes: dict[str, tuple[str, DeviceClass]] = {}
+        self._rules: dict[str, tuple[str, DeviceTaintRule]] = {}
+        self._pods: dict[tuple[str, str], PodFacts] = {}
+        self._nodes: dict[str, bool | None] = {}
+        self._mismatches: dict[str, dict[tuple[str, DeviceId], Mismatch]] = {}
+
+    @property
+    def unknown_kinds(self) -> list[str]:
+        """Name the kinds that nothing can be said of; clusters may well have no taint rules."""
+        return sorted(
+            kind.plural
+            for kind, mark in self._marks.items()
+            if mark == UNKNOWN and kind != DEVICE_TAINT_RULES
+        )
+
+    @property
+    def claims(self) -> int:
+        """Count the claims that are looked at."""
+        return len(self._claims)
+
+    @property
+    def devices(self) -> int | None:
+        """Count published devices; None: not known."""
+        if self._marks[RESOURCE_SLICES] in (UNKNOWN, NOT_YET):
+            return None
+        return sum(len(facts.devices) for _, facts in self._slices.values() if facts)
+
+    def refresh(self) -> bool:
+        """Read what has changed; tell whether anything has."""
+        marks = _marks(self._cluster)
+        moved = {kind for kind in LOOKED_AT if self._is_moved(kind, marks[kind])}
+        if not moved:
+            return False
+        pools: set[PoolId] = set()
+        if RESOURCE_CLAIMS in moved:
+            pools |= self._read_claims()
+        if DEVICE_CLASSES in moved:
+            pools |= self._read_classes()
+        if RESOURCE_SLICES in moved:
+            pools |= self._list_slices()
+        self._read_pools(pools)
+        if DEVICE_TAINT_RULES in moved:
+            self._rules = self._read_rules()
+        if PODS in moved:
+            self._pods = self._read_pods()
+        if NODES in moved:
+            nodes = mirror.Node.objects.filter(cluster=self._cluster)
+            self._nodes = dict(nodes.order_by().values_list("name", "ready"))
+        self._marks = marks
+        return True
+
+    def world(self) -> World:
+        """Return what is known, for `detect`."""
+        is_known = {kind: self._marks[kind] != UNKNOWN for kind in LOOKED_AT}
+        return World(
+            claims=[claim for _, claim in self._claims.values()],
+            slices=[facts for _, facts in self._slices.values() if facts]
+            if is_known[RESOURCE_SLICES]
+            else None,
+            mismatches={
+                uid: tuple(found.values()) for uid, found in self._mismatches.items() if found
+            }
+            if is_known[DEVICE_CLASSES]
+            else {},
+            taint_rules=[rule for _, rule in self._rules.values()],
+            pods=self._pods if is_known[PODS] else None,
+            nodes=self._nodes if is_known[NODES] else None,
+        )
+
+    def _is_moved(self, kind: Kind, mark: Mark) -> bool:
+        return mark != self._marks[kind]
+
+    def _read_claims(self) -> set[PoolId]:
+        """Read claims of a version not seen before; return the pools that they are about."""
+        rows = mirror.ResourceClaim.objects.filter(cluster=self._cluster).order_by()
+        rows = rows.exclude(state=mirror.ClaimState.PENDING)
+        versions = dict(rows.values_list("uid", "resource_version"))
+        for uid in self._claims.keys() - versions.keys():
+            del self._claims[uid]
+            self._mismatches.pop(uid, None)
+        changed = [
+            uid
+            for uid, version in versions.items()
+            if uid not in self._claims or self._claims[uid][0] != version
+        ]
+        pools: set[PoolId] = set()
+        for some in _chunks(changed, CLAIMS_AT_ONCE):
+            for row in rows.filter(uid__in=some):
+                claim = held_claim(
+                    row.raw,
+                    node_name=row.node_name,
+                    allocated_at=row.allocated_at,
+                    deletion_requested_at=row.deletion_requested_at,
+                )
+                self._claims[row.uid] = (row.resource_version, claim)
+                self._mismatches.pop(row.uid, None)
+                pools |= _pools_of(claim)
+        return pools
+
+    def _read_classes(self) -> set[PoolId]:
+        """Read all classes, which are few; return the pools held through those that changed."""
+        before = self._classes
+        now: dict[str, tuple[str, DeviceClass]] = {}
+        for row in mirror.DeviceClass.objects.filter(cluster=self._cluster):
+            try:
+                now[row.name] = (row.resource_version, decode_class(row.raw))
+            except DecodeError:
+                # Claims are not judged by a class that nobody can read.
+                now[row.name] = (row.resource_version, DeviceClass(row.name))
+        self._classes = now
+        changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+        return {
+            pool_id
+            for _, claim in self._claims.values()
+            if any(wish.device_class_name in changed for wish in claim.wishes.values())
+            for pool_id in _pools_of(claim)
+        }
+
+    def _list_slices(self) -> set[PoolId]:
+        """Forget slices that are gone; return the pools of which something is new."""
+        rows = mirror.ResourceSlice.objects.filter(cluster=self._cluster).order_by()
+        listed = {
+            pk: (version, PoolId(driver, pool))
+            for pk, version, driver, pool in rows.values_list(
+                "pk", "resource_version", "driver", "pool"
+            )
+        }
+        pools = set()
+        for pk in self._pool_of.keys() - listed.keys():
+            pools.add(self._pool_of.pop(pk))
+            self._slices.pop(pk, None)
+        for pk, (version, pool_id) in listed.items():
+            if pk not in self._slices or self._slices[pk][0] != version:
+                self._pool_of[pk] = pool_id
+                pools.add(pool_id)
+        return pools
+
+    def _read_pools(self, pools: set[PoolId]) -> None:
+        """Decode the slices of these pools, and compare their devices with their claims."""
+        if not pools:
+            return
+        of_pool: defaultdict[PoolId, list[int]] = defaultdict(list)
+        for pk, pool_id in self._pool_of.items():
+            if pool_id in pools:
+                of_pool[pool_id].append(pk)
+        uses: defaultdict[PoolId, list[tuple[HeldClaim, DeviceResult]]] = defaultdict(list)
+        for _, claim in self._claims.values():
+            for result in claim.results:
+                if result.device_id.pool_id in pools:
+                    uses[result.device_id.pool_id].append((claim, result))
+        for some in _chunks(pools, SLICES_AT_ONCE):
+            decoded = self._decode([pk for pool_id in some for pk in of_pool[pool_id]])
+            for pool_id in some:
+                devices = _newest_devices(decoded.get(pool_id, ()))
+                self._compare(uses[pool_id], devices)
+
+    def _decode(self, pks: Sequence[int]) -> Mapping[PoolId, Sequence[ResourceSlice]]:
+        decoded: defaultdict[PoolId, list[ResourceSlice]] = defaultdict(list)
+        rows = mirror.ResourceSlice.objects.filter(pk__in=pks).order_by()
+        for pk, version, raw in rows.values_list("pk", "resource_version", "raw"):
+            try:
+                published = decode_slice(raw)
+            except DecodeError:
+                # Its pool shows as incomplete, which is what allocators make of it, too.
+                self._slices[pk] = (version, None)
+                continue
+            decoded[published.pool_id].append(published)
+            self._slices[pk] = (version, slice_facts(published))
+        return decoded
+
+    def _compare(
+        self, uses: Iterable[tuple[HeldClaim, DeviceResult]], devices: Mapping[str, Device]
+    ) -> None:
+        classes = {name: device_class for name, (_, device_class) in self._classes.items()}
+        for claim, result in uses:
+            found = self._mismatches.setdefault(claim.uid, {})
+            key = (result.request, result.device_id)
+            why = why_no_match(claim, result, device=devices.get(result.device), classes=classes)
+            if why is None:
+                found.pop(key, None)
+            else:
+                found[key] = why
+
+    def _read_rules(self) -> dict[str, tuple[str, DeviceTaintRule]]:
+        rules = {}
+        for row in mirror.DeviceTaintRule.objects.filter(cluster=self._cluster):
+            try:
+                rules[row.name] = (row.resource_version, decode_taint_rule(row.raw))
+            except DecodeError:
+                # Told where objects with problems are; nobody knows what it taints.
+                continue
+        return rules
+
+    def _read_pods(self) -> dict[tuple[str, str], PodFacts]:
+        rows = mirror.Pod.objects.filter(cluster=self._cluster).order_by()
+        columns = ("namespace", "name", "uid", "phase", "node_name", "scheduler_name")
+        return {
+            (namespace, name): PodFacts(uid, phase, node_name, scheduler, deleted_at is not None)
+            for namespace, name, uid, phase, node_name, scheduler, deleted_at in rows.values_list(
+                *columns, "deletion_requested_at"
+            )
+        }
+
+
+def _marks(cluster: mirror.Cluster) -> dict[Kind, Mark]:
+    """Tell how far each kind has been followed; rows change in the same transaction."""
+    rows = mirror.Cursor.objects.filter(cluster=cluster, listed_at__isnull=False, served=True)
+    found: dict[str, Mark] = {
+        plural: tuple(mark)
+        for plural, *mark in rows.values_list(
+            "plural", "resource_version", "last_event_at", "listed_at", "relists"
+        )
+    }
+    return {kind: found.get(kind.plural, UNKNOWN) for kind in LOOKED_AT}
+
+
+def _newest_devices(slices: Iterable[ResourceSlice]) -> Mapping[str, Device]:
+    slices = [each for each in slices if not each.shared_counters]
+    newest = max((each.generation for each in slices), default=0)
+    return {
+        device.name: device
+        for each in slices
+        if each.generation == newest
+        for device in each.devices
+    }
+
+
+def _pools_of(claim: HeldClaim) -> set[PoolId]:
+    return {result.device_id.pool_id for result in claim.results}
+
+
+def _chunks(keys: Iterable[Key], size: int) -> Iterator[list[Key]]:
+    remaining = iter(keys)
+    while chunk := list(islice(remaining, size)):
+        yield chunk
