@@ -29,7 +29,7 @@ def allocated_in_turn(world: Sequence[JsonObject], asked: Sequence[JsonObject]) 
     """Let the allocator serve claims one after the other, each on the first node that fits."""
     objects = list(world)
     for index, claim in enumerate(asked):
-        named = {
+        named: JsonObject = {
             **claim,
             "metadata": {"namespace": "t", "name": f"c{index}", "uid": f"asked-{index}"},
         }
@@ -69,7 +69,7 @@ def test_every_device_that_is_given_to_a_second_claim_is_found(
     holders = [one for one in objects if one["kind"] == "ResourceClaim"]
     assume(holders)
     first = holders[pick % len(holders)]
-    second = {
+    second: JsonObject = {
         **first,
         "metadata": {"namespace": "other", "name": "planted", "uid": "planted"},
     }
