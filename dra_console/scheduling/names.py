@@ -12,3 +12,11 @@ of it is written to a claim or to an allocation's result."""
 
 RESERVE_AHEAD_LABEL: Final = "dra-console.io/reserve-ahead"
 """Label of claims that the console allocates before any pod uses them; its value is `true`."""
+
+PLACEMENT_ANNOTATION: Final = "dra-console.io/placement"
+"""On a pod, or on a claim that is reserved ahead: which of the nodes that fit is taken; `pack`
+(without it), `spread` or `fewest-fragments` (`planning.placements`)."""
+
+PRIORITY_ANNOTATION: Final = "dra-console.io/priority"
+"""On a claim that is reserved ahead: a whole number, compared with the priority of pods; 0
+without it."""

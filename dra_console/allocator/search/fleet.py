@@ -55,6 +55,11 @@ class Fleet:
             is_used=self._bookings.is_used,
         )
 
+    @property
+    def roster(self) -> Roster:
+        """What is known of the nodes; another one after a change of a taint rule."""
+        return self._roster
+
     def snapshot(self) -> Snapshot:
         """Take all objects as they are now."""
         return Snapshot(

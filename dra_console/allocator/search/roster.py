@@ -11,7 +11,7 @@ did not suffice. Broken input is never kept: its message names the claim and the
 the node is searched again for it. So is a node that cannot be looked at.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from dra_console.allocator.inventory import PoolId
@@ -83,6 +83,35 @@ class Roster:
         invalid = self.nodes.invalid
         pools = dict.fromkeys(pool for at in sorted(invalid) for pool in invalid[at])
         return FirstFit(None, DoesNotFit(steps, tuple(pools)), tried)
+
+    def first_fit_in(
+        self, tiers: Iterable[int], claims: Sequence[ResourceClaim], *, step_budget: int
+    ) -> FirstFit:
+        """Find the first node in the first of these tiers on which all claims fit.
+
+        Tiers are positions of nodes as bits, the best ones first; in a tier, nodes are tried
+        in the order of their positions. `DoesNotFit` names no invalid pools.
+        """
+        question = self._questions.ask(claims, step_budget=step_budget, nodes=self.nodes.present)
+        steps = tried = exhausted = 0
+        for tier in tiers:
+            nodes = tier & self.nodes.present
+            tried += nodes.bit_count()
+            while left := nodes & question.open:
+                bit = left & -left
+                position = bit.bit_length() - 1
+                if self._leaves_out(question, position):
+                    continue
+                outcome = self._answer(question, claims, position)
+                steps += outcome.steps
+                if isinstance(outcome, Allocated | BrokenInput):
+                    tried -= (nodes & ~((bit << 1) - 1)).bit_count()
+                    return found_on(self.nodes.nodes[position], outcome, tried=tried, steps=steps)
+            exhausted |= nodes & question.exhausted
+        if exhausted:
+            gave_up = self.nodes.nodes[(exhausted & -exhausted).bit_length() - 1]
+            return FirstFit(None, BudgetExhausted(steps), tried, gave_up)
+        return FirstFit(None, DoesNotFit(steps), tried)
 
     def first_fit_among(
         self, nodes: Sequence[Node], claims: Sequence[ResourceClaim], *, step_budget: int

@@ -50,10 +50,20 @@ def selects(selector: NodeSelector, *, node: Node) -> bool:
         NodeSelectorError: the selector is malformed.
 
     """
+    check_selector(selector)
+    return any(_term_selects(term, node=node) for term in selector.terms)
+
+
+def check_selector(selector: NodeSelector) -> None:
+    """Look at a node selector without a node.
+
+    Raises:
+        NodeSelectorError: the selector is malformed.
+
+    """
     problem = _problem(selector)
     if problem is not None:
         raise NodeSelectorError(problem)
-    return any(_term_selects(term, node=node) for term in selector.terms)
 
 
 def selector_of(reaches_used: Iterable[NodeReach], *, node: Node) -> NodeSelector | None:

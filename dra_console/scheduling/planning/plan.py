@@ -1,0 +1,152 @@
+"""Choose a node for a pod, or for a claim that is reserved ahead, and devices on it.
+
+Nothing is written and nothing is changed: equal boards give equal plans. Filters come first,
+then what allocated claims allow, then the allocator tries the nodes that are left, the best
+ones first, until all claims fit on one.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dra_console.allocator.model import ResourceClaim
+from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
+from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
+from dra_console.allocator.world.nodes import NodeSelectorError
+from dra_console.scheduling.planning.board import NodeBoard
+from dra_console.scheduling.planning.claims import claims_in_the_way, unavailable_on
+from dra_console.scheduling.planning.columns import Columns
+from dra_console.scheduling.planning.grouped import positions_in
+from dra_console.scheduling.planning.managed import as_written, tolerating_managed
+from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
+from dra_console.scheduling.planning.reasons import headline, reason_of_lack
+from dra_console.scheduling.planning.scores import tiers_of
+from dra_console.scheduling.planning.wishes import PodWish
+
+NOBODY: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """Nodes by whether they are left out before any device is looked at, as bits."""
+
+    left: int
+    left_out: dict[str, int]
+    unavailable: dict[str, ResourceClaim]
+
+
+def plan_pod(  # noqa: PLR0913 - what a plan is made from
+    board: NodeBoard,
+    wish: PodWish,
+    claims: Sequence[ResourceClaim],
+    *,
+    in_flight: Collection[str] = NOBODY,
+    overdue: Collection[str] = NOBODY,
+    step_budget: int = DEFAULT_STEP_BUDGET,
+) -> Plan:
+    """Plan a pod with its claims, in the pod's order, as the fleet of the board has them.
+
+    `in_flight` are UIDs of claims that another pod's plan is being written for, `overdue` those
+    whose devices were not bound in time (KEP-5007). `step_budget` bounds the search on one node.
+    """
+    if reason := claims_in_the_way(claims, pod_uid=wish.uid, in_flight=in_flight):
+        return NotPlaced(reason)
+    try:
+        nodes = _sort(board, wish, claims, overdue=overdue)
+        return _choose(board, wish, claims, nodes, step_budget=step_budget)
+    except NodeSelectorError as error:
+        return Refused(f"a node selector of an allocation is malformed: {error}")
+
+
+def plan_claim(
+    board: NodeBoard,
+    wish: PodWish,
+    claim: ResourceClaim,
+    *,
+    in_flight: Collection[str] = NOBODY,
+    step_budget: int = DEFAULT_STEP_BUDGET,
+) -> Plan:
+    """Plan a claim that is to be allocated before any pod uses it."""
+    return plan_pod(board, wish, (claim,), in_flight=in_flight, step_budget=step_budget)
+
+
+def _sort(
+    board: NodeBoard, wish: PodWish, claims: Sequence[ResourceClaim], *, overdue: Collection[str]
+) -> _Sorted:
+    columns = board.columns
+    left, left_out = _kept(columns.by_reason(wish.nodes), columns.present)
+    if left:
+        lacking = columns.by_lacking(wish.requests)
+        still, short = _kept(lacking, left)
+        for resource, nodes in short.items():
+            left_out[reason_of_lack(board, wish, resource, nodes)] = nodes
+        left = still
+    unavailable: dict[str, ResourceClaim] = {}
+    for claim in claims:
+        if claim.allocation is None or not left:
+            continue
+        for reason, nodes in unavailable_on(
+            columns, claim, left, is_overdue=claim.uid in overdue
+        ).items():
+            unavailable[claim.uid] = claim
+            left_out[reason] = left_out.get(reason, 0) | nodes
+            left &= ~nodes
+    return _Sorted(left, left_out, unavailable)
+
+
+def _kept(groups: Mapping[str, int], among: int) -> tuple[int, dict[str, int]]:
+    """Divide nodes into those without a reason against them and the others by reason."""
+    left_out = {
+        reason: nodes & among for reason, nodes in groups.items() if reason and nodes & among
+    }
+    return groups.get("", 0) & among, left_out
+
+
+def _choose(
+    board: NodeBoard,
+    wish: PodWish,
+    claims: Sequence[ResourceClaim],
+    nodes: _Sorted,
+    *,
+    step_budget: int,
+) -> Plan:
+    columns = board.columns
+    wanted = [claim for claim in claims if claim.allocation is None]
+    tiers = tiers_of(columns, wish, nodes.left)
+    if not wanted:
+        best = next(iter(tiers), 0)
+        if best:
+            return Placed(columns.name_at((best & -best).bit_length() - 1), {})
+        return _not_placed(columns, nodes)
+    found = columns.roster.first_fit_in(
+        tiers, [tolerating_managed(claim) for claim in wanted], step_budget=step_budget
+    )
+    match found.outcome:
+        case Allocated(results) if found.node is not None:
+            return Placed(
+                found.node.name,
+                {
+                    claim.uid: as_written(result)
+                    for claim, result in zip(wanted, results, strict=True)
+                },
+            )
+        case BrokenInput() as broken:
+            return Refused(str(broken), broken.field)
+        case BudgetExhausted():
+            where = found.gave_up.name if found.gave_up else "no node"
+            return Undecided(f"the search on {where} ended by its step budget")
+    return _not_placed(columns, nodes, tiers=tiers)
+
+
+def _not_placed(columns: Columns, nodes: _Sorted, *, tiers: Iterable[int] = ()) -> NotPlaced:
+    left_out = {
+        reason: tuple(columns.name_at(position) for position in positions_in(bits))
+        for reason, bits in nodes.left_out.items()
+    }
+    tried = tuple(columns.name_at(position) for tier in tiers for position in positions_in(tier))
+    return NotPlaced(
+        headline(left_out, lack_devices=len(tried), nodes=columns.present.bit_count()),
+        left_out,
+        tuple(nodes.unavailable.values()),
+        tried,
+    )
