@@ -8,6 +8,8 @@ what the API server would refuse is decoded as it stands.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from dra_console.allocator.decoding.decode_slice import decode_slice, node_selector, taint
@@ -60,6 +62,9 @@ __all__ = [
 
 RULE_FIELDS: Final = frozenset({"driver", "pool", "device"})
 
+WISHES_SHARED: Final = 4_096
+"""Equal wishes are kept once: a template's claims are alike."""
+
 
 def decode_node(obj: JsonObject) -> Node:
     """Read a Node."""
@@ -98,7 +103,7 @@ def decode_claim(obj: JsonObject) -> ResourceClaim:
     status = Fields.at("", obj).child("status") or Fields("status", {})
     allocated = status.child("allocation")
     return ResourceClaim(
-        namespace=metadata.text("namespace"),
+        namespace=intern(metadata.text("namespace")),
         name=metadata.text("name"),
         uid=metadata.text("uid"),
         spec=decode_claim_spec(obj.get("spec"), api_version=version_of(obj)),
@@ -204,7 +209,7 @@ def _wish(fields: Fields) -> DeviceWish:
     mode = fields.text("allocationMode") or EXACT_COUNT
     count = fields.integer("count") or 0
     capacity = fields.child("capacity")
-    return DeviceWish(
+    wish = DeviceWish(
         device_class_name=fields.text("deviceClassName"),
         selectors=tuple(_selectors(fields)),
         allocation_mode=mode,
@@ -218,6 +223,14 @@ def _wish(fields: Fields) -> DeviceWish:
             for entry in fields.children("derivedAttributes")
         ),
     )
+    # Equal quantities may be spelled differently.
+    return _shared_wish(wish) if capacity is None else wish
+
+
+@lru_cache(maxsize=WISHES_SHARED)
+def _shared_wish(wish: DeviceWish) -> DeviceWish:
+    """Return the wish of those that are equal that was read first."""
+    return wish
 
 
 def _selectors(fields: Fields) -> Iterator[str | None]:

@@ -1,6 +1,8 @@
 """ResourceSlices to values; the part of `decode` that reads what drivers publish."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from sys import intern
 from types import MappingProxyType
 from typing import Final
 
@@ -29,7 +31,7 @@ from dra_console.allocator.inventory import (
     ValidRange,
 )
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.quantity import Quantity
+from dra_console.allocator.quantity import Quantity, SuffixFamily
 
 UNKNOWN_VALUE: Final = AttributeValue(AttributeKind.UNKNOWN, None)
 ZERO: Final = Quantity(0)
@@ -61,6 +63,9 @@ NULL: Final[Mapping[AttributeKind, Json]] = MappingProxyType(
 
 REACH_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
+VALUES_SHARED: Final = 4_096
+"""Values that devices have in common are kept once: a fleet repeats a few dozen of them."""
+
 
 def decode_slice(obj: JsonObject) -> ResourceSlice:
     """Read a ResourceSlice."""
@@ -71,8 +76,8 @@ def decode_slice(obj: JsonObject) -> ResourceSlice:
     pool = spec.child("pool") or Fields("spec.pool", {})
     return ResourceSlice(
         name=metadata.text("name"),
-        driver=spec.text("driver"),
-        pool=pool.text("name"),
+        driver=intern(spec.text("driver")),
+        pool=intern(pool.text("name")),
         generation=pool.integer("generation") or 0,
         resource_slice_count=pool.integer("resourceSliceCount") or 0,
         reach=_reach(spec),
@@ -88,17 +93,27 @@ def decode_slice(obj: JsonObject) -> ResourceSlice:
 
 def node_selector(fields: Fields) -> NodeSelector:
     """Read a core NodeSelector."""
-    return NodeSelector(
-        terms=tuple(
-            NodeSelectorTerm(
-                match_expressions=tuple(
-                    _requirement(entry) for entry in term.children("matchExpressions")
-                ),
-                match_fields=tuple(_requirement(entry) for entry in term.children("matchFields")),
+    return _shared_selector(
+        NodeSelector(
+            terms=tuple(
+                NodeSelectorTerm(
+                    match_expressions=tuple(
+                        _requirement(entry) for entry in term.children("matchExpressions")
+                    ),
+                    match_fields=tuple(
+                        _requirement(entry) for entry in term.children("matchFields")
+                    ),
+                )
+                for term in fields.children("nodeSelectorTerms")
             )
-            for term in fields.children("nodeSelectorTerms")
         )
     )
+
+
+@lru_cache(maxsize=VALUES_SHARED)
+def _shared_selector(selector: NodeSelector) -> NodeSelector:
+    """Return the selector of those that are equal that was read first."""
+    return selector
 
 
 def taint(fields: Fields) -> Taint:
@@ -128,7 +143,7 @@ def _reach(fields: Fields) -> NodeReach:
 
 def _device(fields: Fields) -> Device:
     return Device(
-        name=fields.text("name"),
+        name=intern(fields.text("name")),
         attributes={name: _attribute(entry) for name, entry in fields.named("attributes")},
         capacity={name: _capacity(entry) for name, entry in fields.named("capacity")},
         consumes_counters=tuple(
@@ -149,7 +164,7 @@ def _attribute(fields: Fields) -> AttributeValue:
     for kind, value_at in SCALARS.items():
         if fields.has(kind.value):
             path = fields.path_of(kind.value)
-            return AttributeValue(kind, value_at(path, fields.raw[kind.value]))
+            return _scalar(kind, value_at(path, fields.raw[kind.value]))
     for kind, value_at in LISTS.items():
         if fields.has(kind.value):
             entries = tuple(
@@ -160,12 +175,24 @@ def _attribute(fields: Fields) -> AttributeValue:
     return UNKNOWN_VALUE
 
 
+# By type as well, since True equals 1.
+@lru_cache(maxsize=VALUES_SHARED, typed=True)
+def _scalar(kind: AttributeKind, value: Scalar) -> AttributeValue:
+    return AttributeValue(kind, value)
+
+
 def _capacity(fields: Fields) -> Capacity:
     policy = fields.child("requestPolicy")
-    return Capacity(
-        value=fields.quantity("value") or ZERO,
-        request_policy=None if policy is None else _policy(policy),
-    )
+    value = fields.quantity("value") or ZERO
+    if policy is None:
+        return _plain_capacity(value.nanos, value.family)
+    return Capacity(value, _policy(policy))
+
+
+# By family as well, which equal quantities need not share.
+@lru_cache(maxsize=VALUES_SHARED)
+def _plain_capacity(nanos: int, family: SuffixFamily) -> Capacity:
+    return Capacity(Quantity(nanos, family))
 
 
 def _policy(fields: Fields) -> RequestPolicy:

@@ -3,6 +3,8 @@
 Tolerations and configuration stand in the spec as well, and are read the same there.
 """
 
+from sys import intern
+
 from dra_console.allocator.decoding.decode_slice import node_selector
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.errors import DecodeError
@@ -50,10 +52,10 @@ def allocation(fields: Fields) -> AllocationResult:
 
 def _result(fields: Fields) -> DeviceResult:
     return DeviceResult(
-        request=fields.text("request"),
-        driver=fields.text("driver"),
-        pool=fields.text("pool"),
-        device=fields.text("device"),
+        request=intern(fields.text("request")),
+        driver=intern(fields.text("driver")),
+        pool=intern(fields.text("pool")),
+        device=intern(fields.text("device")),
         admin_access=fields.boolean("adminAccess") or False,
         tolerations=tuple(toleration(entry) for entry in fields.children("tolerations")),
         binding_conditions=fields.texts("bindingConditions"),
