@@ -8,8 +8,8 @@ An object that cannot be decoded is kept as the error that says why: what it wou
 for is for the reader to decide.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
 from typing import Final, Generic, TypeVar
@@ -47,6 +47,9 @@ Decoded = TypeVar("Decoded")
 class Entry(Generic[Decoded]):
     """One object as the mirror shows it."""
 
+    key: str
+    """`namespace/name`, or the name of what is in no namespace."""
+
     uid: str
     resource_version: str
 
@@ -56,37 +59,29 @@ class Entry(Generic[Decoded]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries(Generic[Decoded]):
-    """All objects of one kind of a cluster by UID, in the order of the kind's rows.
+    """All objects of one kind of a cluster by key, in the order of the kind's rows.
 
     Reading them again gives the very same as long as none has changed.
     """
 
     of: Mapping[str, Entry[Decoded]]
 
-    readable: tuple[Decoded, ...] = field(init=False)
-    unreadable: tuple[LeftOut, ...] = field(init=False)
+    @property
+    def readable(self) -> tuple[Decoded, ...]:
+        """List what could be decoded."""
+        return tuple(each.read for each in self.of.values() if not isinstance(each.read, LeftOut))
 
-    def __post_init__(self) -> None:
-        """Sort out what could be decoded."""
-        readable: list[Decoded] = []
-        unreadable: list[LeftOut] = []
-        for entry in self.of.values():
-            if isinstance(entry.read, LeftOut):
-                unreadable.append(entry.read)
-            else:
-                readable.append(entry.read)
-        object.__setattr__(self, "readable", tuple(readable))
-        object.__setattr__(self, "unreadable", tuple(unreadable))
+    @property
+    def unreadable(self) -> tuple[LeftOut, ...]:
+        """Say of the others why not."""
+        return tuple(each.read for each in self.of.values() if isinstance(each.read, LeftOut))
 
 
 class DecodedKind(Generic[Decoded]):
     """Decoded objects of one kind, of all clusters; safe to share between threads."""
 
     def __init__(
-        self,
-        kind: Kind,
-        model: type[MirroredObject],
-        decode: Callable[[JsonObject], Decoded],
+        self, kind: Kind, model: type[MirroredObject], decode: Callable[[JsonObject], Decoded]
     ) -> None:
         """Decode the rows of `model`, which hold objects of `kind`, by `decode`."""
         self.kind: Final = kind
@@ -100,25 +95,41 @@ class DecodedKind(Generic[Decoded]):
 
         What a row became since its version was looked up is taken as it is.
         """
-        rows = self._model._default_manager.filter(cluster=cluster)  # noqa: SLF001 - Django's documented name
+        rows = self._rows(cluster)
         with self._lock:
             known = self._kept.get(cluster.pk)
         found: dict[str, Entry[Decoded] | None] = {}
         new: list[int] = []
-        for pk, uid, version in rows.values_list("pk", "uid", "resource_version"):
-            entry = known.of.get(uid) if known else None
-            if entry is None or entry.resource_version != version:
+        versions = rows.values_list("pk", "namespace", "name", "uid", "resource_version")
+        for pk, namespace, name, uid, version in versions:
+            key = key_of(namespace, name)
+            entry = known.of.get(key) if known else None
+            if entry is None or (entry.uid, entry.resource_version) != (uid, version):
                 entry = None
                 new.append(pk)
-            found[uid] = entry
+            found[key] = entry
         if known and not new and [*found] == [*known.of]:
             return known
-        for entry in self._fetch(rows, new):
-            found[entry.uid] = entry
-        entries = Entries({uid: entry for uid, entry in found.items() if entry is not None})
+        waiting = iter(new)
+        while chunk := list(islice(waiting, ROWS_AT_ONCE)):
+            for entry in self._fetch(rows.filter(pk__in=chunk)):
+                found[entry.key] = entry
+        entries = Entries({key: entry for key, entry in found.items() if entry is not None})
         with self._lock:
             self._kept[cluster.pk] = entries
         return entries
+
+    def read_some(
+        self, cluster: mirror.Cluster, keys: Collection[str]
+    ) -> Mapping[str, Entry[Decoded] | None]:
+        """Read the objects of these keys as they are now; `None` for those that are gone."""
+        wanted: dict[str, Entry[Decoded] | None] = dict.fromkeys(keys)
+        names = [name_of(key) for key in wanted]
+        rows = self._rows(cluster).filter(
+            namespace__in={namespace for namespace, _ in names},
+            name__in={name for _, name in names},
+        )
+        return wanted | {each.key: each for each in self._fetch(rows) if each.key in wanted}
 
     def decode(self, raw: JsonObject, *, namespace: str, name: str) -> Decoded | LeftOut:
         """Decode one object, or say why it cannot be."""
@@ -133,16 +144,26 @@ class DecodedKind(Generic[Decoded]):
             for gone in self._kept.keys() - cluster_ids:
                 del self._kept[gone]
 
-    def _fetch(
-        self, rows: QuerySet[MirroredObject], pks: Iterable[int]
-    ) -> Iterator[Entry[Decoded]]:
-        waiting = iter(pks)
-        while chunk := list(islice(waiting, ROWS_AT_ONCE)):
-            fetched = rows.order_by().filter(pk__in=chunk)
-            for uid, version, namespace, name, raw in fetched.values_list(
-                "uid", "resource_version", "namespace", "name", "raw"
-            ):
-                yield Entry(uid, version, self.decode(raw, namespace=namespace, name=name))
+    def _rows(self, cluster: mirror.Cluster) -> QuerySet[MirroredObject]:
+        return self._model._default_manager.filter(cluster=cluster)  # noqa: SLF001 - Django's documented name
+
+    def _fetch(self, rows: QuerySet[MirroredObject]) -> Iterator[Entry[Decoded]]:
+        for namespace, name, uid, version, raw in rows.order_by().values_list(
+            "namespace", "name", "uid", "resource_version", "raw"
+        ):
+            read = self.decode(raw, namespace=namespace, name=name)
+            yield Entry(key_of(namespace, name), uid, version, read)
+
+
+def key_of(namespace: str, name: str) -> str:
+    """Spell a key."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def name_of(key: str) -> tuple[str, str]:
+    """Take a key apart: namespace and name."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
 
 
 NODE_ROWS: Final = DecodedKind(NODES, mirror.Node, decode_node)

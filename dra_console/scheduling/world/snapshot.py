@@ -118,7 +118,7 @@ def _with_written(
 
 def _holding(cluster: mirror.Cluster, claims: Entries[ResourceClaim]) -> Iterator[ResourceClaim]:
     """Give the devices of allocated claims that are not readable, as claims without a wish."""
-    uids = (uid for uid, entry in claims.of.items() if isinstance(entry.read, LeftOut))
+    uids = (each.uid for each in claims.of.values() if isinstance(each.read, LeftOut))
     while chunk := list(islice(uids, ROWS_AT_ONCE)):
         for row in mirror.ResourceClaim.objects.filter(cluster=cluster, uid__in=chunk):
             if row.allocation is not None:
