@@ -31,7 +31,8 @@ FEWEST_ROWS: Final = 20
 Values: TypeAlias = Sequence[Any]
 """One row: a value for each field but the primary key, in the order of the model's fields."""
 
-Encode: TypeAlias = Callable[[Any], Any]
+Encode: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
+"""Makes a field's values, of all rows, fit for the database; `None` stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,12 @@ class _Columns:
     attributes: tuple[str, ...]
     encoded: tuple[tuple[int, Encode], ...]
 
-    def encode(self, rows: Iterable[Values]) -> Iterator[list[Any]]:
+    def encode(self, rows: Iterable[Values]) -> Iterator[Values]:
         """Yield each row's values as the database takes them."""
-        for row in rows:
-            values = list(row)
-            for position, encode in self.encoded:
-                if values[position] is not None:
-                    values[position] = encode(values[position])
-            yield values
+        by_field = list[Sequence[Any]](zip(*rows, strict=True))
+        for position, encode in self.encoded:
+            by_field[position] = encode(by_field[position])
+        return zip(*by_field, strict=True)
 
 
 def write(
@@ -84,6 +83,8 @@ def write_values(
     update_fields: Collection[str] = (),
 ) -> None:
     """Do the same without a model's instance for each row, which costs more than to write it."""
+    if not rows:
+        return
     columns = _columns_of(model, vendor=connection.vendor)
     if len(rows) < FEWEST_ROWS:
         instances = [model(**dict(zip(columns.attributes, row, strict=True))) for row in rows]
@@ -194,27 +195,36 @@ def _columns_of(model: type[models.Model], *, vendor: str) -> _Columns:
 
 
 def _encoder_of(field: "models.Field[Any, Any]", *, vendor: str) -> Encode | None:
-    """Return what has to be done to a field's values other than `None`; `None` for nothing."""
+    """Return what has to be done to a field's values; `None` for nothing."""
     match field:
         case models.JSONField():
-            return _json_text
+            return _json_texts
         case models.DateTimeField() if vendor == "sqlite":
-            return partial(_time_text, zone=connection.timezone or UTC)
+            return partial(_time_texts, zone=connection.timezone or UTC)
         case models.CharField() if field.choices:
             # A member of an enumeration is a text, but no driver's idea of one.
-            return str
+            return _plain_texts
         case _:
             return None
 
 
-def _json_text(value: Json) -> str:
+def _json_texts(values: Sequence[Json]) -> list[str | None]:
     try:
-        return orjson.dumps(value).decode()
+        return [None if value is None else orjson.dumps(value).decode() for value in values]
     except TypeError:
         # What it refuses, such as a number of more than 64 bits, Python's own may take.
-        return json.dumps(value)
+        return [None if value is None else json.dumps(value) for value in values]
 
 
-def _time_text(value: datetime, *, zone: tzinfo) -> str:
-    """Write a time as Django does for SQLite: in the database's zone, without saying so."""
-    return str(value.astimezone(zone).replace(tzinfo=None))
+def _time_texts(values: Sequence[datetime | None], *, zone: tzinfo) -> list[str | None]:
+    """Write times as Django does for SQLite: in the database's zone, without saying so."""
+    # Most rows of a batch were seen at the same time.
+    texts = {
+        value: None if value is None else str(value.astimezone(zone).replace(tzinfo=None))
+        for value in {*values}
+    }
+    return [texts[value] for value in values]
+
+
+def _plain_texts(values: Sequence[str | None]) -> list[str | None]:
+    return [None if value is None else str(value) for value in values]

@@ -23,7 +23,8 @@ from dra_console.sync.assignments import Held, held_by
 from dra_console.sync.claims import template_name
 from dra_console.sync.columns import pod_owner_of
 from dra_console.sync.comparison import Difference, row_differences
-from dra_console.sync.pools import DEVICE_COLUMNS, POOL_COLUMNS, DeviceRow, Folded, fold
+from dra_console.sync.devices import DeviceRow
+from dra_console.sync.pools import DEVICE_COLUMNS, POOL_COLUMNS, Folded, fold
 from dra_console.sync.reading import flag_in, object_in, text_in, time_in
 
 ASSIGNMENT_COLUMNS: Final = (

@@ -6,8 +6,10 @@ from typing import Final, NamedTuple
 
 from dra_console.allocator.decoding.reading import LARGEST_INTEGER
 from dra_console.allocator.errors import QuantityError
-from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.model import JsonObject
 from dra_console.allocator.quantity import Quantity
+from dra_console.mirror.models import ResourceSlice
+from dra_console.sync import bulk
 from dra_console.sync.reading import (
     LONGEST_LABEL,
     label_in,
@@ -26,9 +28,13 @@ PARTITION_INFIX: Final = "-mig-"
 PRODUCT_NAME_LENGTH: Final = 64
 
 
-class DeviceFacts(NamedTuple):
-    """Columns of a device, in the model's order; see `mirror.models.Device` for their meaning."""
+class DeviceRow(NamedTuple):
+    """What a Device's row holds; not stored yet. Fields in the model's order."""
 
+    cluster_id: int
+    slice: ResourceSlice
+    driver: str
+    pool: str
     name: str
     node_name: str
     position: int
@@ -37,41 +43,72 @@ class DeviceFacts(NamedTuple):
     memory_bytes: int | None
     attributes: JsonObject
     capacity: JsonObject
-    consumes_counters: list[Json]
-    taints: list[Json]
+    consumes_counters: list[JsonObject]
+    taints: list[JsonObject]
+
+    def __str__(self) -> str:
+        """Name it as the stored row does."""
+        return f"{self.driver}/{self.pool}/{self.name}"
+
+    def values(self) -> bulk.Values:
+        """Return what `bulk` writes."""
+        return (self.cluster_id, self.slice.pk, *self[2:])
 
 
-def device_facts(
-    published: JsonObject, *, position: int, driver: str, uuids: Mapping[str, str]
-) -> DeviceFacts:
-    """Read one entry of `spec.devices`; `uuids` maps the whole pool's UUIDs to names."""
+def device_row(
+    row: ResourceSlice, published: JsonObject, *, position: int, uuids: Mapping[str, str]
+) -> DeviceRow:
+    """Read one entry of the slice's `spec.devices`; `uuids` maps the whole pool's to names."""
     attributes = object_in(published, "attributes")
     capacity = object_in(published, "capacity")
-    return DeviceFacts(
-        name=label_in(published, "name"),
-        node_name=name_in(published, "nodeName"),
-        position=position,
-        product_name=_attribute_text(attributes, "productName", driver)[:PRODUCT_NAME_LENGTH],
-        parent=_parent_of(published, attributes, driver=driver, uuids=uuids),
-        memory_bytes=_memory_bytes(capacity, driver=driver),
-        attributes=attributes,
-        capacity=capacity,
-        consumes_counters=list[Json](objects_in(published, "consumesCounters")),
-        taints=list[Json](objects_in(published, "taints")),
+    names = _names_in_domain(row.driver)
+    # By position, for there are many: the names would take as long as the rest.
+    return DeviceRow(
+        row.cluster_id,
+        row,
+        row.driver,
+        row.pool,
+        label_in(published, "name"),
+        name_in(published, "nodeName") or row.node_name,
+        position,
+        _attribute_text(attributes, names.product_name)[:PRODUCT_NAME_LENGTH],
+        _parent_of(published, attributes, names=names, uuids=uuids),
+        _memory_bytes(capacity, names=names.memory),
+        attributes,
+        capacity,
+        objects_in(published, "consumesCounters"),
+        objects_in(published, "taints"),
     )
 
 
 def names_by_uuid(published: Sequence[JsonObject], *, driver: str) -> dict[str, str]:
     """Map the UUIDs that devices of a pool publish to their names."""
+    names = _names_in_domain(driver).uuid
     return {
         uuid: label_in(device, "name")
         for device in published
-        if (uuid := _attribute_text(object_in(device, "attributes"), "uuid", driver))
+        if (uuid := _attribute_text(object_in(device, "attributes"), names))
     }
 
 
+class _Names(NamedTuple):
+    """The names of what is read, each bare and in the driver's own domain, as it may be."""
+
+    product_name: tuple[str, str]
+    uuid: tuple[str, str]
+    parent_uuid: tuple[str, str]
+    memory: tuple[str, str]
+
+
+@lru_cache(maxsize=64)
+def _names_in_domain(driver: str) -> _Names:
+    # Remembered: to put them together for each device would take as long as to read it.
+    names = ("productName", "uuid", "parentUUID", "memory")
+    return _Names(*((name, f"{driver}/{name}") for name in names))
+
+
 def _parent_of(
-    published: JsonObject, attributes: JsonObject, *, driver: str, uuids: Mapping[str, str]
+    published: JsonObject, attributes: JsonObject, *, names: _Names, uuids: Mapping[str, str]
 ) -> str:
     """Name the GPU that a device is a partition of; empty for a whole device.
 
@@ -85,7 +122,7 @@ def _parent_of(
     3. attribute `parentUUID` without such a device: then it is a partition for certain,
        and the part of its name before `-mig-` is the GPU's.
     """
-    parent_uuid = _attribute_text(attributes, "parentUUID", driver)
+    parent_uuid = _attribute_text(attributes, names.parent_uuid)
     if parent_uuid in uuids:
         return uuids[parent_uuid]
     name = text_in(published, "name")
@@ -98,17 +135,21 @@ def _parent_of(
     return ""
 
 
-def _attribute_text(attributes: JsonObject, name: str, driver: str) -> str:
-    """Return a text attribute; an unqualified name is in the driver's own domain."""
-    return text_in(attributes, name, "string") or text_in(attributes, f"{driver}/{name}", "string")
+def _attribute_text(attributes: JsonObject, names: tuple[str, str]) -> str:
+    """Return the text attribute of the first of these names that is one; else empty."""
+    for name in names:
+        if name in attributes and (text := text_in(attributes[name], "string")):
+            return text
+    return ""
 
 
-def _memory_bytes(capacity: JsonObject, *, driver: str) -> int | None:
+def _memory_bytes(capacity: JsonObject, *, names: tuple[str, str]) -> int | None:
     """Return capacity `memory` in bytes, rounded up; `None` if absent or not an amount.
 
     No more than a column of 64 bits takes.
     """
-    memory = object_in(capacity, "memory") or object_in(capacity, f"{driver}/memory")
+    bare, qualified = names
+    memory = object_in(capacity, bare) or object_in(capacity, qualified)
     value = memory.get("value")
     # The API server also takes a bare number for a quantity.
     if isinstance(value, bool) or not isinstance(value, str | int | float):

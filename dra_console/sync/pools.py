@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from django.db.models import Q
 
 from dra_console.allocator.decoding.versions import device_as_v1
-from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
 from dra_console.sync import bulk
-from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
+from dra_console.sync.devices import DeviceRow, device_row, names_by_uuid
 from dra_console.sync.pool_problems import pool_problem
 from dra_console.sync.reading import label_in, objects_in
 
@@ -42,33 +42,6 @@ class PoolKey(NamedTuple):
 
     driver: str
     name: str
-
-
-class DeviceRow(NamedTuple):
-    """What a Device's row holds; not stored yet. Fields in the model's order."""
-
-    cluster_id: int
-    slice: ResourceSlice
-    driver: str
-    pool: str
-    name: str
-    node_name: str
-    position: int
-    product_name: str
-    parent: str
-    memory_bytes: int | None
-    attributes: JsonObject
-    capacity: JsonObject
-    consumes_counters: list[Json]
-    taints: list[Json]
-
-    def __str__(self) -> str:
-        """Name it as the stored row does."""
-        return f"{self.driver}/{self.pool}/{self.name}"
-
-    def values(self) -> bulk.Values:
-        """Return what `bulk` writes."""
-        return (self.cluster_id, self.slice.pk, *self[2:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +108,7 @@ def fold(slices: Sequence[ResourceSlice]) -> Folded:
         [device for devices in published.values() for device in devices], driver=first.driver
     )
     devices = [
-        _device_row(row, device_facts(each, position=position, driver=row.driver, uuids=uuids))
+        device_row(row, each, position=position, uuids=uuids)
         for row in used
         for position, each in enumerate(_each_name_once(published[row.pk]))
     ]
@@ -165,36 +138,24 @@ def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
     return [device for name, device in reversed(by_name.items()) if name]
 
 
-def _device_row(row: ResourceSlice, facts: DeviceFacts) -> DeviceRow:
-    # By position, for there are many: the names would take as long as the rest.
-    return DeviceRow(
-        row.cluster_id,
-        row,
-        row.driver,
-        row.pool,
-        facts.name,
-        facts.node_name or row.node_name,
-        facts.position,
-        facts.product_name,
-        facts.parent,
-        facts.memory_bytes,
-        facts.attributes,
-        facts.capacity,
-        facts.consumes_counters,
-        facts.taints,
-    )
-
-
 def _write_pools(cluster: Cluster, *, keys: Collection[PoolKey], pools: Sequence[Pool]) -> None:
-    kept = {PoolKey(row.driver, row.name) for row in pools}
-    gone = [
-        row.pk
-        for row in Pool.objects.filter(_of_pools(cluster, keys, pool_field="name"))
-        if (key := PoolKey(row.driver, row.name)) in keys and key not in kept
-    ]
-    if gone:
+    wanted = {PoolKey(row.driver, row.name): row for row in pools}
+    stored = {
+        key: pk
+        for pk, *names in Pool.objects.filter(_of_pools(cluster, keys, pool_field="name"))
+        .order_by()
+        .values_list("pk", "driver", "name")
+        if (key := PoolKey(*names)) in keys
+    }
+    if gone := [pk for key, pk in stored.items() if key not in wanted]:
         Pool.objects.filter(pk__in=gone).delete()
-    bulk.write(Pool, pools, unique_fields=("cluster", "driver", "name"), update_fields=POOL_COLUMNS)
+    bulk.write(Pool, [row for key, row in wanted.items() if key not in stored])
+    bulk.write(
+        Pool,
+        [row for key, row in wanted.items() if key in stored],
+        unique_fields=("cluster", "driver", "name"),
+        update_fields=POOL_COLUMNS,
+    )
 
 
 def _write_devices(
@@ -209,21 +170,22 @@ def _write_devices(
     if gone := [row.pk for identity, row in stored.items() if identity not in wanted]:
         Device.objects.filter(pk__in=gone).delete()
     bulk.write_values(
+        Device, [row.values() for identity, row in wanted.items() if identity not in stored]
+    )
+    bulk.write_values(
         Device,
         [
-            row.values()
-            for identity, row in wanted.items()
-            if not _is_same(row, stored.get(identity))
+            wanted[identity].values()
+            for identity, row in stored.items()
+            if identity in wanted and not _is_same(wanted[identity], row)
         ],
         unique_fields=("slice", "name"),
         update_fields=DEVICE_COLUMNS,
     )
 
 
-def _is_same(wanted: DeviceRow, stored: Device | None) -> bool:
-    return stored is not None and all(
-        getattr(wanted, column) == getattr(stored, column) for column in DEVICE_COLUMNS
-    )
+def _is_same(wanted: DeviceRow, stored: Device) -> bool:
+    return all(getattr(wanted, column) == getattr(stored, column) for column in DEVICE_COLUMNS)
 
 
 def _of_pools(cluster: Cluster, keys: Collection[PoolKey], *, pool_field: str) -> Q:

@@ -288,7 +288,14 @@ def _put(
         )
     identity = ("cluster", "namespace", "name") if mirrored.kind.namespaced else ("cluster", "name")
     columns = {each.name for each in mirrored.model._meta.fields} - {"id", *identity}  # noqa: SLF001 - Django's documented name
-    bulk.write(mirrored.model, rows, unique_fields=identity, update_fields=columns)
+    # Nobody else writes here meanwhile, so what had no row has none: no index need be asked.
+    bulk.write(mirrored.model, [row for row in rows if _key_of(row) not in stored])
+    bulk.write(
+        mirrored.model,
+        [row for row in rows if _key_of(row) in stored],
+        unique_fields=identity,
+        update_fields=columns,
+    )
     taken_over = [
         row
         for key, (metadata, _) in present.items()
@@ -298,6 +305,10 @@ def _put(
         *(RowChange(before=row, after=None) for row in taken_over),
         *(RowChange(before=before.get(row.uid), after=row) for row in rows),
     ]
+
+
+def _key_of(row: MirroredObject) -> ObjectKey:
+    return ObjectKey(row.namespace, row.name)
 
 
 def row_of(

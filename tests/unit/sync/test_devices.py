@@ -1,15 +1,16 @@
 import pytest
 
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.sync.devices import DeviceFacts, device_facts, names_by_uuid
+from dra_console.mirror.models import ResourceSlice
+from dra_console.sync.devices import DeviceRow, device_row, names_by_uuid
 from tests.builders.objects import DRIVER, a_device
 
 GIBIBYTE = 2**30
 
 
-def facts(device: JsonObject, *others: JsonObject) -> DeviceFacts:
+def facts(device: JsonObject, *others: JsonObject) -> DeviceRow:
     uuids = names_by_uuid([device, *others], driver=DRIVER)
-    return device_facts(device, position=0, driver=DRIVER, uuids=uuids)
+    return device_row(ResourceSlice(driver=DRIVER), device, position=0, uuids=uuids)
 
 
 def test_product_and_memory_are_read_from_unqualified_and_qualified_names() -> None:
