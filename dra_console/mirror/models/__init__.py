@@ -15,7 +15,7 @@ from dra_console.mirror.models.inventory import (
     ResourceSlice,
 )
 from dra_console.mirror.models.problems import FoundBy, ObjectProblem
-from dra_console.mirror.models.workloads import Namespace, Node, Pod, ResourceQuota
+from dra_console.mirror.models.workloads import Namespace, Node, Pod, PodUse, ResourceQuota
 
 __all__ = [
     "ApiServer",
@@ -32,6 +32,7 @@ __all__ = [
     "ObjectChange",
     "ObjectProblem",
     "Pod",
+    "PodUse",
     "Pool",
     "ResourceClaim",
     "ResourceClaimTemplate",
