@@ -209,6 +209,8 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "dra_console.sync.*": {"queue": "sync"},
+    # Looks at everything; allocation does not wait behind it.
+    "dra_console.scheduling.coexistence.*": {"queue": "default"},
     "dra_console.scheduling.*": {"queue": "schedule"},
 }
 # Threads: windows end with the worker, which a process of a pool would not hear of. Each
@@ -240,6 +242,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "schedule what a lost signal left waiting": {
         "task": "dra_console.scheduling.tasks.sweep",
+        "schedule": Every(10.0),
+        "options": {"expires": 10},
+    },
+    "look for conflicts that a lost signal left unseen": {
+        "task": "dra_console.scheduling.coexistence.tasks.sweep_for_conflicts",
         "schedule": Every(10.0),
         "options": {"expires": 10},
     },
