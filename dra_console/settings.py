@@ -200,6 +200,9 @@ CHANNEL_LAYERS = {
     },
 }
 
+# How long devices may take to be prepared before a pod is bound; kube-scheduler's default.
+BINDING_TIMEOUT_SECONDS = int(_setting("BINDING_TIMEOUT_SECONDS", "600"))
+
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"

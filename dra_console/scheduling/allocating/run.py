@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import structlog
 from django.utils import timezone
 
-from dra_console.allocator.api_json import object_of
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.errors import AllocatorError, DecodeError
 from dra_console.allocator.explanation.explain import NOBODY_LEFT_OUT, explain
 from dra_console.kube.client import Client
-from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, Kind
 from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
@@ -43,13 +41,11 @@ from dra_console.scheduling.world.carried import Carried
 from dra_console.scheduling.world.left_out import LeftOut
 from dra_console.scheduling.world.snapshot import read_snapshot, settle_written
 from dra_console.scheduling.writing import pod_events
-from dra_console.scheduling.writing.commit import (
-    Dropped,
-    PlannedClaim,
-    PlannedPod,
-    commit,
-    deallocate,
-)
+from dra_console.scheduling.writing.commit import write_all
+from dra_console.scheduling.writing.outcomes import Written
+from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
+from dra_console.scheduling.writing.releasing import free_in_the_way
+from dra_console.scheduling.writing.sending import Writer
 from dra_console.scheduling.writing.turns import hold_turn
 
 MALFORMED = (
@@ -199,21 +195,13 @@ def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
         )
         for claim in waiting.claims
     ]
-    try:
-        done = commit(
-            state.client,
-            state.cluster,
-            PlannedPod(pod.namespace, pod.name, pod.uid, placed.node_name, planned),
-            fence=state.lease.fence,
-        )
-    except ApiError as error:
-        log.warning("plan not written", pod=str(pod), error=str(error))
+    plan = Plan(planned, PodToBind(pod.namespace, pod.name, pod.uid, placed.node_name))
+    (done,) = write_all(state.client, state.cluster, [plan], lease=state.lease)
+    if not isinstance(done, Written):
+        log.warning("pod not bound", pod=str(pod), reason=done.reason)
         state.carried = Carried(read_snapshot(state.cluster).snapshot)
         return False
-    if isinstance(done, Dropped):
-        state.carried = Carried(read_snapshot(state.cluster).snapshot)
-        return False
-    state.carried.take(map(decode_claim, done))
+    state.carried.take(map(decode_claim, done.claims))
     add_pod(state.uses.setdefault(placed.node_name, NodeUse()), pod.raw)
     pod_events.scheduled(state.client, pod, placed.node_name)
     return True
@@ -256,18 +244,14 @@ def _release_in_the_way(state: _Run, waiting: WaitingPod, unavailable: set[str])
     The mirror may not show yet that the pod was bound, and it may use the claim's devices by
     now: so the API server is asked first.
     """
+    pod = waiting.pod
     for claim in waiting.claims:
         users = {entry.get("uid") for entry in claim.reserved_for}
-        if claim.uid in unavailable and users <= {waiting.pod.uid}:
-            try:
-                if _is_unbound(state.client, waiting.pod) and deallocate(state.client, claim.raw):
-                    log.info("claim deallocated for its own pod", claim=str(claim))
-            except ApiError as error:
-                log.warning("claim not deallocated", claim=str(claim), error=str(error))
+        if claim.uid in unavailable and users <= {pod.uid}:
+            free_in_the_way(
+                Writer(state.client, state.lease),
+                state.cluster,
+                claim.raw,
+                pod=PodToBind(pod.namespace, pod.name, pod.uid, node_name=""),
+            )
             return
-
-
-def _is_unbound(client: Client, pod: Pod) -> bool:
-    live = client.get(PODS, pod.name, namespace=pod.namespace)
-    is_same = object_of(live.get("metadata")).get("uid") == pod.uid
-    return is_same and not object_of(live.get("spec")).get("nodeName")

@@ -1,165 +1,89 @@
-"""Write an allocation to the API server, in the order in which kube-scheduler writes it.
+"""Write plans to the API server, in the order in which kube-scheduler writes them.
 
-For each claim of the pod: finalizer (a normal update), then allocation and reservation
-(one status update), and at last the pod's binding. Each write carries the version that it
-is based on; a conflict means that somebody was there first: drop the plan and let the
-next run plan anew. A crash between two writes leaves a state from which the next run goes
-on: a finalizer alone is harmless, an allocated claim pins the pod to its node, and a
-reserved claim of a pod that is gone is freed by the cluster's resourceclaim controller.
+For each claim of a pod: finalizer (a normal update), then allocation and reservation (one
+status update); when devices have to be prepared, wait for that; at last the pod's binding.
+Each write carries the version that it is based on, so nobody is ever written over.
 
-An allocation is noted in the database before it is sent, and the note is taken back only
-when the API server refused it. So devices of a write whose answer was lost stay counted.
-Noting asks whose turn it is (`scheduling.writing.turns`), so a run that lost its lease writes none.
+The plans of a round are written side by side, with one note in the database for all their
+allocations in the middle: finalizers, note, everything else. What a crash leaves between any
+two of these writes is gone on with or undone by the next run (docs/guarantees.md).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from datetime import timedelta
+from typing import TypeVar
 
 import structlog
-from django.db import transaction
+from django.conf import settings
 
-from dra_console.allocator.api_json import object_of
-from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.client import Client
-from dra_console.kube.errors import (
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    NotFoundError,
-)
-from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
-from dra_console.scheduling.models import WrittenAllocation
-from dra_console.scheduling.writing.turns import hold_turn
+from dra_console.scheduling.writing import notes
+from dra_console.scheduling.writing.claim_status import uid_of
+from dra_console.scheduling.writing.one_plan import PlanWriting
+from dra_console.scheduling.writing.outcomes import Dropped, WriteOutcome
+from dra_console.scheduling.writing.plan import Plan
+from dra_console.scheduling.writing.sending import Holder, Writer
 
-FINALIZER = "resource.kubernetes.io/delete-protection"
+Item = TypeVar("Item")
 
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedClaim:
-    """A claim of the pod as it was planned with.
+def write_all(
+    client: Client,
+    cluster: Cluster,
+    plans: Sequence[Plan],
+    *,
+    lease: Holder,
+    pool: Executor | None = None,
+) -> list[WriteOutcome]:
+    """Write the plans of a round; return what became of each, in their order.
 
-    `allocation` is `status.allocation` to write, or None when the claim has one already
-    and only lacks the pod's reservation.
+    `lease` is the allocation lease that the plans were made under. The database is used by the
+    calling thread alone; the API server is spoken to by the threads of `pool`, if there is one.
+    Plans must not allocate the same claim; they may reserve the same one.
     """
-
-    raw: JsonObject
-    allocation: JsonObject | None
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPod:
-    """A pod, the node chosen for it, and its claims."""
-
-    namespace: str
-    name: str
-    uid: str
-    node_name: str
-    claims: Sequence[PlannedClaim]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """The plan did not hold at the API server; plan anew."""
-
-    reason: str
-
-
-def commit(
-    client: Client, cluster: Cluster, pod: PlannedPod, *, fence: int
-) -> list[JsonObject] | Dropped:
-    """Write the plan; return the claims as they are now, or why the plan was dropped.
-
-    `fence` is that of the allocation lease that the plan was made under.
-
-    Raises:
-        ApiError: the API server refused or failed; writes before that one stand.
-
-    """
+    writer = Writer(client, lease)
+    now = database_now()
+    timeout = timedelta(seconds=settings.BINDING_TIMEOUT_SECONDS)
+    writings = [PlanWriting(writer, plan, now=now, timeout=timeout) for plan in plans]
+    _each(pool, PlanWriting.prepare, writings)
+    going = [writing for writing in writings if writing.outcome is None]
     try:
-        written = [
-            _allocate_and_reserve(client, cluster, claim, pod, fence=fence) for claim in pod.claims
-        ]
-        client.bind_pod(pod.namespace, pod.name, node_name=pod.node_name, uid=pod.uid)
-    except (ConflictError, NotFoundError, TurnOverError) as error:
-        log.info("plan dropped", pod=f"{pod.namespace}/{pod.name}", reason=str(error))
-        return Dropped(str(error))
-    log.info(
-        "pod bound",
-        pod=f"{pod.namespace}/{pod.name}",
-        node=pod.node_name,
-        claims=len(written),
-    )
-    return written
-
-
-def deallocate(client: Client, claim: JsonObject) -> bool:
-    """Clear allocation and reservations of a claim that stands in its own pod's way.
-
-    Tell whether it was cleared; False: it changed meanwhile.
-    """
-    status = {
-        key: value
-        for key, value in object_of(claim.get("status")).items()
-        if key not in {"allocation", "reservedFor", "devices"}
-    }
-    try:
-        client.replace(RESOURCE_CLAIMS, {**claim, "status": status}, subresource="status")
-    except (ConflictError, NotFoundError):
-        return False
-    return True
-
-
-def _allocate_and_reserve(
-    client: Client, cluster: Cluster, planned: PlannedClaim, pod: PlannedPod, *, fence: int
-) -> JsonObject:
-    claim = planned.raw
-    status = dict(object_of(claim.get("status")))
-    consumer: JsonObject = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-    reserved = status.get("reservedFor")
-    consumers: list[Json] = list(reserved) if isinstance(reserved, list) else []
-    is_reserved = any(object_of(entry).get("uid") == pod.uid for entry in consumers)
-    if planned.allocation is None and is_reserved:
-        return claim
-    if planned.allocation is not None:
-        claim = _with_finalizer(client, claim)
-        status["allocation"] = planned.allocation
-    if not is_reserved:
-        status["reservedFor"] = [*consumers, consumer]
-    changed: JsonObject = {**claim, "status": status}
-    if planned.allocation is None:
-        return client.replace(RESOURCE_CLAIMS, changed, subresource="status")
-    note = _note(cluster, changed, fence=fence)
-    try:
-        answer = client.replace(RESOURCE_CLAIMS, changed, subresource="status")
-    except (ConflictError, NotFoundError, InvalidError, ForbiddenError):
-        note.delete()
-        raise
-    note.raw = answer
-    note.save(update_fields=["raw"])
-    return answer
-
-
-def _with_finalizer(client: Client, claim: JsonObject) -> JsonObject:
-    metadata = object_of(claim.get("metadata"))
-    finalizers = metadata.get("finalizers")
-    present: list[Json] = list(finalizers) if isinstance(finalizers, list) else []
-    if FINALIZER in present:
-        return claim
-    changed: JsonObject = {**metadata, "finalizers": [*present, FINALIZER]}
-    return client.replace(RESOURCE_CLAIMS, {**claim, "metadata": changed})
-
-
-def _note(cluster: Cluster, claim: JsonObject, *, fence: int) -> WrittenAllocation:
-    with transaction.atomic():
-        hold_turn(cluster, fence=fence)
-        note, _ = WrittenAllocation.objects.update_or_create(
-            cluster=cluster,
-            claim_uid=str(object_of(claim.get("metadata")).get("uid", "")),
-            defaults={"raw": claim, "written_at": database_now()},
+        notes.note_all(
+            cluster, [claim for each in going for claim in each.to_note()], fence=lease.fence
         )
-    return note
+    except TurnOverError as error:
+        for writing in going:
+            writing.outcome = Dropped(str(error))
+        going = []
+    _each(pool, PlanWriting.write, going)
+    try:
+        notes.renew_all(
+            cluster,
+            answered={uid_of(claim): claim for each in going for claim in each.answered()},
+            refused=[uid for each in going for uid in each.refused()],
+            fence=lease.fence,
+        )
+    except TurnOverError as error:
+        log.info("notes left to the newer run", cluster=cluster.name, reason=str(error))
+    return [_outcome(writing) for writing in writings]
+
+
+def _outcome(writing: PlanWriting) -> WriteOutcome:
+    if writing.outcome is None:
+        raise AssertionError("a plan that was written has an outcome")
+    return writing.outcome
+
+
+def _each(pool: Executor | None, do: Callable[[Item], None], items: Sequence[Item]) -> None:
+    if pool is None or len(items) == 1:
+        for item in items:
+            do(item)
+    else:
+        for _ in pool.map(do, items):
+            pass

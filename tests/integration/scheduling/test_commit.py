@@ -1,32 +1,49 @@
 """What stands after each answer that an API server can give to the writes of a plan."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dra_console.allocator.model import JsonObject
-from dra_console.kube.errors import ApiError, ForbiddenError, InvalidError
+from dra_console.allocator.model import Json, JsonObject
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.models import WrittenAllocation
-from dra_console.scheduling.writing.commit import (
+from dra_console.scheduling.writing.claim_status import uid_of, with_finalizer
+from dra_console.scheduling.writing.commit import write_all
+from dra_console.scheduling.writing.outcomes import (
     Dropped,
-    PlannedClaim,
-    PlannedPod,
-    commit,
-    deallocate,
+    Failed,
+    Refused,
+    WriteOutcome,
+    Written,
 )
+from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
 from dra_console.scheduling.writing.turns import hold_turn
-from tests.builders.objects import a_claim, an_allocated_claim, an_allocation
+from tests.builders.objects import a_claim, a_result, an_allocated_claim, an_allocation
 from tests.integration.kube.scripted import Answer, ScriptedServer, a_status, scripted_server
 
 pytestmark = pytest.mark.django_db
 
 CLAIM = a_claim("train")
 ALLOCATION = an_allocation()
-WITH_FINALIZER = Answer(CLAIM)
+RESERVED: list[Json] = [{"resource": "pods", "name": "train", "uid": "pod-uid"}]
+UID = uid_of(CLAIM)
+PROTECTED = with_finalizer(CLAIM)
+WITH_FINALIZER = Answer(PROTECTED)
+HELD: JsonObject = {
+    **PROTECTED,
+    "status": {"allocation": ALLOCATION, "reservedFor": RESERVED},
+}
+ALLOCATED = Answer(HELD)
 BOUND = Answer({"kind": "Status", "status": "Success"})
 NO_ANSWER = Answer(lines=(), breaks_off=True)
+
+
+def refusal(status: int, message: str) -> Answer:
+    return Answer(a_status(status, message), status=status)
 
 
 @pytest.fixture
@@ -40,83 +57,197 @@ def cluster(server: ScriptedServer) -> Cluster:
     return Cluster.objects.create(name="test", kubeconfig=str(server.kubeconfig))
 
 
-def a_plan(*claims: PlannedClaim) -> PlannedPod:
+@dataclass(frozen=True)
+class Held:
+    """The allocation lease."""
+
+    fence: int = 1
+    is_lost: bool = False
+
+
+def a_pod_of(name: str = "train") -> JsonObject:
+    return {"metadata": {"name": name, "uid": "pod-uid"}, "spec": {}}
+
+
+def a_plan(*claims: PlannedClaim) -> Plan:
     planned = claims or (PlannedClaim(CLAIM, ALLOCATION),)
-    return PlannedPod("team-research", "train", "pod-uid", "gpu-01", planned)
+    return Plan(planned, PodToBind("team-research", "train", "pod-uid", "gpu-01"))
+
+
+def written(
+    server: ScriptedServer, cluster: Cluster, plan: Plan | None = None, *, held: Held = Held()
+) -> WriteOutcome:
+    (outcome,) = write_all(server.client(), cluster, [plan or a_plan()], lease=held)
+    return outcome
+
+
+def asked_of(server: ScriptedServer) -> list[tuple[str, str]]:
+    return [(asked.method, asked.path.rpartition("/")[2]) for asked in server.asked]
 
 
 def test_the_note_of_a_write_holds_what_the_server_answered(
     server: ScriptedServer, cluster: Cluster
 ) -> None:
-    answered: JsonObject = {**CLAIM, "status": {"allocation": ALLOCATION}}
-    server.will_answer(WITH_FINALIZER, Answer(answered), BOUND)
+    server.will_answer(WITH_FINALIZER, ALLOCATED, BOUND)
 
-    written = commit(server.client(), cluster, a_plan(), fence=1)
+    outcome = written(server, cluster)
 
-    assert written == [answered]
-    assert WrittenAllocation.objects.get().raw == answered
-    assert [(asked.method, asked.path.rpartition("/")[2]) for asked in server.asked] == [
-        ("PUT", "train"),
-        ("PUT", "status"),
-        ("POST", "binding"),
-    ]
+    assert outcome == Written((HELD,))
+    assert WrittenAllocation.objects.get().raw == HELD
+    assert asked_of(server) == [("PUT", "train"), ("PUT", "status"), ("POST", "binding")]
+
+
+def test_an_allocation_says_when_it_was_made_and_for_whom(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(WITH_FINALIZER, ALLOCATED, BOUND)
+
+    written(server, cluster)
+
+    body: Any = server.asked[1].body
+    made_at = datetime.fromisoformat(body["status"]["allocation"].pop("allocationTimestamp"))
+    assert abs(datetime.now(UTC) - made_at) < timedelta(minutes=1)
+    assert body["status"] == {
+        "allocation": ALLOCATION,
+        "reservedFor": [{"resource": "pods", "name": "train", "uid": "pod-uid"}],
+    }
 
 
 def test_a_conflict_drops_the_plan_and_the_note(server: ScriptedServer, cluster: Cluster) -> None:
-    server.will_answer(WITH_FINALIZER, Answer(a_status(409, "has been modified"), status=409))
+    taken: JsonObject = {**CLAIM, "status": {"allocation": an_allocation(a_result("gpu-7"))}}
+    server.will_answer(WITH_FINALIZER, refusal(409, "has been modified"), Answer(taken))
 
-    dropped = commit(server.client(), cluster, a_plan(), fence=1)
+    outcome = written(server, cluster)
 
-    assert dropped == Dropped("has been modified")
+    assert outcome == Dropped(
+        "claim team-research/train got allocated elsewhere in the meantime",
+        (PROTECTED, taken),
+    )
     assert not WrittenAllocation.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(422, InvalidError), (403, ForbiddenError)], ids=["invalid", "forbidden"]
+    ("status", "message", "reason"),
+    [
+        (422, "status.allocation: Invalid value", "status.allocation: Invalid value"),
+        (
+            422,
+            'requires resource="resourceclaims/binding", verb="update" permission',
+            "the console lacks a right: update on resourceclaims/binding (resource.k8s.io);",
+        ),
+        (
+            403,
+            'cannot update resource "resourceclaims/status" in API group "resource.k8s.io"',
+            "the console lacks a right: update on resourceclaims/status (resource.k8s.io);",
+        ),
+    ],
+    ids=["invalid", "field-right", "right"],
 )
-def test_a_refused_write_leaves_no_note(
-    server: ScriptedServer, cluster: Cluster, status: int, error: type[ApiError]
+def test_a_refused_write_leaves_no_note_and_names_what_is_missing(
+    server: ScriptedServer, cluster: Cluster, status: int, message: str, reason: str
 ) -> None:
-    server.will_answer(WITH_FINALIZER, Answer(a_status(status, "refused"), status=status))
+    server.will_answer(WITH_FINALIZER, refusal(status, message))
 
-    with pytest.raises(error):
-        commit(server.client(), cluster, a_plan(), fence=1)
+    outcome = written(server, cluster)
 
+    assert isinstance(outcome, Refused)
+    assert outcome.reason.startswith(reason)
     assert not WrittenAllocation.objects.exists()
 
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        Answer(a_status(500, "etcd"), status=500),
-        Answer(a_status(504, "late"), status=504),
-        NO_ANSWER,
-    ],
+    [refusal(500, "etcd"), refusal(504, "late"), NO_ANSWER],
     ids=["failed", "timed-out", "no-answer"],
 )
 def test_a_write_that_may_have_happened_keeps_its_note(
     server: ScriptedServer, cluster: Cluster, answer: Answer
 ) -> None:
-    server.will_answer(WITH_FINALIZER, answer)
+    server.will_answer(WITH_FINALIZER, answer, refusal(403, "cannot get"))
 
-    with pytest.raises(ApiError):
-        commit(server.client(), cluster, a_plan(), fence=1)
+    outcome = written(server, cluster)
 
     noted = WrittenAllocation.objects.get().raw["status"]
-    assert noted["allocation"] == ALLOCATION
-    assert len(server.asked) == 2
+    assert isinstance(outcome, Failed)
+    assert outcome.doubtful == (UID,)
+    assert noted["allocation"]["devices"] == ALLOCATION["devices"]
+
+
+def test_a_write_whose_answer_was_lost_is_found_by_reading_the_claim(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(WITH_FINALIZER, NO_ANSWER, ALLOCATED, BOUND)
+
+    assert written(server, cluster) == Written((HELD,))
+
+
+def test_a_lost_write_that_did_not_happen_is_sent_again_over_the_same_version(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(WITH_FINALIZER, NO_ANSWER, WITH_FINALIZER, ALLOCATED, BOUND)
+
+    assert isinstance(written(server, cluster), Written)
+    assert server.asked[1].body == server.asked[3].body
+
+
+def test_a_busy_server_says_itself_when_to_come_back(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    busy = Answer(a_status(429, "too many requests"), status=429, headers={"Retry-After": "7"})
+    server.will_answer(WITH_FINALIZER, busy)
+
+    assert written(server, cluster) == Failed("too many requests", 7.0, (PROTECTED,))
+    assert not WrittenAllocation.objects.exists()
 
 
 def test_a_binding_that_fails_keeps_the_note_of_the_allocation(
     server: ScriptedServer, cluster: Cluster
 ) -> None:
-    allocated = Answer({**CLAIM, "status": {"allocation": ALLOCATION}})
-    server.will_answer(WITH_FINALIZER, allocated, Answer(a_status(500, "etcd"), status=500))
+    server.will_answer(WITH_FINALIZER, ALLOCATED)
+    for _ in range(2):
+        server.will_answer(refusal(500, "etcd"), Answer(a_pod_of("train")))
 
-    with pytest.raises(ApiError):
-        commit(server.client(), cluster, a_plan(), fence=1)
+    outcome = written(server, cluster)
 
+    assert outcome == Failed("etcd", 1.0, (HELD,))
     assert WrittenAllocation.objects.count() == 1
+
+
+def test_a_binding_whose_answer_was_lost_is_found_by_reading_the_pod(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    bound: JsonObject = {**a_pod_of("train"), "spec": {"nodeName": "gpu-01"}}
+    server.will_answer(WITH_FINALIZER, ALLOCATED, NO_ANSWER, Answer(bound))
+
+    assert isinstance(written(server, cluster), Written)
+
+
+def test_a_pod_that_is_gone_gives_its_devices_back(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    free = Answer(PROTECTED)
+    server.will_answer(WITH_FINALIZER, ALLOCATED, refusal(404, "not found"), free, Answer(CLAIM))
+
+    outcome = written(server, cluster)
+
+    assert outcome == Dropped("pod team-research/train got deleted in the meantime", (CLAIM,))
+    assert not WrittenAllocation.objects.exists()
+    assert asked_of(server)[-2:] == [("PUT", "status"), ("PUT", "train")]
+
+
+def test_a_pod_that_somebody_else_bound_keeps_its_devices(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    elsewhere: JsonObject = {**a_pod_of("train"), "spec": {"nodeName": "gpu-09"}}
+    server.will_answer(
+        WITH_FINALIZER, ALLOCATED, refusal(409, "already assigned"), Answer(elsewhere)
+    )
+
+    outcome = written(server, cluster)
+
+    assert isinstance(outcome, Dropped)
+    assert outcome.reason == "pod team-research/train got bound to node gpu-09 in the meantime"
+    assert ("PUT", "status") not in asked_of(server)[2:]
 
 
 def test_a_plan_of_a_lease_that_another_has_had_since_allocates_nothing(
@@ -125,11 +256,18 @@ def test_a_plan_of_a_lease_that_another_has_had_since_allocates_nothing(
     hold_turn(cluster, fence=7)
     server.will_answer(WITH_FINALIZER)
 
-    dropped = commit(server.client(), cluster, a_plan(), fence=6)
+    dropped = written(server, cluster, held=Held(fence=6))
 
     assert isinstance(dropped, Dropped)
     assert not WrittenAllocation.objects.exists()
-    assert not [asked for asked in server.asked if asked.path.endswith("/status")]
+    assert ("PUT", "status") not in asked_of(server)
+
+
+def test_who_has_lost_the_lease_writes_nothing(server: ScriptedServer, cluster: Cluster) -> None:
+    outcome = written(server, cluster, held=Held(is_lost=True))
+
+    assert outcome == Dropped("the allocation lease is lost")
+    assert not server.asked
 
 
 def test_a_claim_that_is_allocated_and_reserved_is_not_written_again(
@@ -141,27 +279,67 @@ def test_a_claim_that_is_allocated_and_reserved_is_not_written_again(
     status["reservedFor"] = [{"resource": "pods", "name": "train", "uid": "pod-uid"}]
     server.will_answer(BOUND)
 
-    written = commit(server.client(), cluster, a_plan(PlannedClaim(held, None)), fence=1)
+    outcome = written(server, cluster, a_plan(PlannedClaim(held, None)))
 
-    assert written == [held]
-    assert [asked.path.rpartition("/")[2] for asked in server.asked] == ["binding"]
-
-
-def test_deallocating_a_claim_that_changed_meanwhile_leaves_it(server: ScriptedServer) -> None:
-    server.will_answer(Answer(a_status(409, "has been modified"), status=409))
-
-    assert not deallocate(server.client(), an_allocated_claim("train"))
+    assert outcome == Written((held,))
+    assert asked_of(server) == [("POST", "binding")]
 
 
-def test_deallocating_keeps_what_else_the_status_says(server: ScriptedServer) -> None:
-    held = an_allocated_claim("train", pods=("train",))
-    status = held["status"]
-    assert isinstance(status, dict)
-    status["fromTheFuture"] = 1
-    server.will_answer(Answer(held))
+def test_a_claim_takes_no_more_than_256_pods(server: ScriptedServer, cluster: Cluster) -> None:
+    held = an_allocated_claim("train", pods=tuple(f"pod-{number}" for number in range(256)))
 
-    assert deallocate(server.client(), held)
+    outcome = written(server, cluster, a_plan(PlannedClaim(held, None)))
 
-    body = server.asked[0].body
-    assert isinstance(body, dict)
-    assert body["status"] == {"fromTheFuture": 1}
+    assert isinstance(outcome, Refused)
+    assert "256 pods, the most that Kubernetes allows" in outcome.reason
+    assert not server.asked
+
+
+def test_pods_that_reserve_a_claim_at_the_same_time_do_not_stand_in_each_others_way(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    held = an_allocated_claim("train")
+    by_now = an_allocated_claim("train", pods=("other",))
+    server.will_answer(refusal(409, "has been modified"), Answer(by_now), Answer(held), BOUND)
+
+    outcome = written(server, cluster, a_plan(PlannedClaim(held, None)))
+
+    body: Any = server.asked[2].body
+    assert isinstance(outcome, Written)
+    assert [each["name"] for each in body["status"]["reservedFor"]] == ["other", "train"]
+
+
+def test_a_claim_reserved_ahead_is_allocated_and_reserved_for_nobody(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(WITH_FINALIZER, ALLOCATED)
+
+    outcome = written(server, cluster, Plan([PlannedClaim(CLAIM, ALLOCATION)], pod=None))
+
+    body: Any = server.asked[1].body
+    assert isinstance(outcome, Written)
+    assert "reservedFor" not in body["status"]
+    assert asked_of(server) == [("PUT", "train"), ("PUT", "status")]
+
+
+def test_what_was_written_of_a_plan_that_does_not_hold_is_undone(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    other = an_allocated_claim("other")
+    server.will_answer(
+        WITH_FINALIZER,
+        ALLOCATED,
+        refusal(409, "has been modified"),
+        refusal(404, "not found"),
+        Answer(a_pod_of("train")),
+        Answer(PROTECTED),
+        Answer(CLAIM),
+    )
+    plan = a_plan(PlannedClaim(CLAIM, ALLOCATION), PlannedClaim(other, None))
+
+    outcome = written(server, cluster, plan)
+
+    freeing: Any = server.asked[5].body
+    assert outcome == Dropped("claim team-research/other got deleted in the meantime", (CLAIM,))
+    assert "allocation" not in freeing["status"]
+    assert not WrittenAllocation.objects.exists()

@@ -1,0 +1,240 @@
+"""The writes that a plan consists of, each on one claim.
+
+A claim that is not as it was planned with is never written over: `ClaimChangedError` says what
+became of it, in kube-scheduler's words.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from dra_console.allocator.model import JsonObject
+from dra_console.kube.errors import ApiError, ConflictError, NotFoundError
+from dra_console.scheduling.writing.claim_status import (
+    CONSUMERS_LIMIT,
+    allocation_of,
+    consumers_of,
+    deallocated,
+    has_finalizer,
+    is_deleting,
+    is_reserved_for,
+    is_same_allocation,
+    name_of,
+    version_of,
+    with_allocation,
+    with_finalizer,
+    with_reservation,
+    without_finalizer,
+    without_reservation,
+)
+from dra_console.scheduling.writing.plan import PodToBind
+from dra_console.scheduling.writing.points import WritePoint
+from dra_console.scheduling.writing.sending import Writer, put_claim, read_claim
+
+TRIES: Final = 4
+"""How often a reservation is tried anew when other pods reserve the same claim meanwhile."""
+
+
+class ClaimChangedError(Exception):
+    """The claim is not as it was planned with; `claim` is it as it is now, if it is still there."""
+
+    def __init__(self, message: str, claim: JsonObject | None = None) -> None:
+        """Take what became of it."""
+        super().__init__(message)
+        self.claim = claim
+
+
+class TooManyConsumersError(Exception):
+    """The claim is reserved for as many pods as Kubernetes allows."""
+
+
+def check_room(claim: JsonObject, pod: PodToBind) -> None:
+    """Check that the claim can be reserved for one more pod.
+
+    Raises:
+        TooManyConsumersError: it cannot.
+
+    """
+    if not is_reserved_for(claim, pod) and len(consumers_of(claim)) >= CONSUMERS_LIMIT:
+        raise TooManyConsumersError(
+            f"claim {name_of(claim)} is reserved for {CONSUMERS_LIMIT} pods, the most that"
+            " Kubernetes allows; it takes another one when one of them has ended"
+        )
+
+
+def protect(writer: Writer, claim: JsonObject) -> JsonObject:
+    """Put Kubernetes' finalizer on an unallocated claim, so that it does not vanish allocated.
+
+    Raises:
+        ClaimChangedError: somebody else changed or deleted it.
+        ApiError: as `put_claim`.
+
+    """
+    if has_finalizer(claim):
+        return claim
+    try:
+        return put_claim(
+            writer,
+            WritePoint.FINALIZER,
+            with_finalizer(claim),
+            stands=lambda live: (
+                has_finalizer(live) and allocation_of(live) is None and not is_deleting(live)
+            ),
+        )
+    except (ConflictError, NotFoundError) as error:
+        raise _changed(writer, claim, error) from error
+
+
+def allocate(
+    writer: Writer,
+    claim: JsonObject,
+    allocation: JsonObject,
+    *,
+    pod: PodToBind | None,
+    at: datetime | None,
+) -> JsonObject:
+    """Allocate the claim and, with `pod`, reserve it, in one write.
+
+    Raises:
+        ClaimChangedError: somebody else changed, allocated or deleted it.
+        ApiError: as `put_claim`.
+
+    """
+
+    def stands(live: JsonObject) -> bool:
+        is_ours = is_same_allocation(allocation_of(live), allocation)
+        return is_ours and (pod is None or is_reserved_for(live, pod))
+
+    try:
+        return put_claim(
+            writer,
+            WritePoint.ALLOCATION,
+            with_allocation(claim, allocation, pod=pod, at=at),
+            stands=stands,
+            subresource="status",
+        )
+    except (ConflictError, NotFoundError) as error:
+        raise _changed(writer, claim, error) from error
+
+
+def reserve(writer: Writer, claim: JsonObject, pod: PodToBind) -> JsonObject:
+    """Reserve an allocated claim; pods that reserve it at the same time do not stand in the way.
+
+    Raises:
+        ClaimChangedError: it lost its allocation, has another one, or is being deleted.
+        TooManyConsumersError: others were faster.
+        ApiError: as `put_claim`.
+
+    """
+    planned_with = allocation_of(claim)
+    for attempt in range(1, TRIES + 1):
+        if is_reserved_for(claim, pod):
+            return claim
+        check_room(claim, pod)
+        try:
+            return put_claim(
+                writer,
+                WritePoint.RESERVATION,
+                with_reservation(claim, pod),
+                stands=lambda live: is_reserved_for(live, pod),
+                subresource="status",
+            )
+        except (ConflictError, NotFoundError) as error:
+            changed = _changed(writer, claim, error)
+            live = changed.claim
+            if (
+                live is None
+                or is_deleting(live)
+                or attempt == TRIES
+                or not is_same_allocation(allocation_of(live), planned_with)
+            ):
+                raise changed from error
+            claim = live
+    raise AssertionError("the last attempt returns or raises")
+
+
+def unreserve(writer: Writer, claim: JsonObject, *, pod_uid: str) -> JsonObject:
+    """Take a pod's reservation back; the allocation stays.
+
+    `claim` is as it was read or written last: one that has changed since is left alone, for
+    whoever changed it relies on it.
+
+    Raises:
+        ClaimChangedError: it has changed since, or is gone.
+        ApiError: as `put_claim`.
+
+    """
+    try:
+        return put_claim(
+            writer,
+            WritePoint.RELEASE,
+            without_reservation(claim, pod_uid),
+            stands=lambda live: all(entry.get("uid") != pod_uid for entry in consumers_of(live)),
+            subresource="status",
+        )
+    except (ConflictError, NotFoundError) as error:
+        raise _changed(writer, claim, error) from error
+
+
+def free(writer: Writer, claim: JsonObject) -> JsonObject:
+    """Take the allocation back with all reservations, and then the finalizer.
+
+    Raises:
+        ClaimChangedError: it has changed since it was read or written last, or is gone.
+        ApiError: as `put_claim`.
+
+    """
+    try:
+        freed = put_claim(
+            writer,
+            WritePoint.RELEASE,
+            deallocated(claim),
+            stands=lambda live: allocation_of(live) is None,
+            subresource="status",
+        )
+        return unprotect(writer, freed)
+    except (ConflictError, NotFoundError) as error:
+        raise _changed(writer, claim, error) from error
+
+
+def unprotect(writer: Writer, claim: JsonObject) -> JsonObject:
+    """Take Kubernetes' finalizer off a claim that is free.
+
+    Raises:
+        ConflictError: it has changed since it was read.
+        ApiError: as `put_claim`.
+
+    """
+    if not has_finalizer(claim):
+        return claim
+    return put_claim(
+        writer,
+        WritePoint.FINALIZER_REMOVAL,
+        without_finalizer(claim),
+        stands=lambda live: not has_finalizer(live),
+    )
+
+
+def _changed(writer: Writer, claim: JsonObject, error: ApiError) -> ClaimChangedError:
+    """Say what became of a claim that could not be written."""
+    name = name_of(claim)
+    try:
+        live = read_claim(writer.client, claim)
+    except (ConflictError, NotFoundError):
+        return ClaimChangedError(f"claim {name} got deleted in the meantime")
+    except ApiError:
+        # What it is like now is not known; that it is not as planned is.
+        return ClaimChangedError(f"claim {name} changed in the meantime: {error.message}")
+    return ClaimChangedError(f"claim {name} {_what_changed(claim, live, error)}", live)
+
+
+def _what_changed(claim: JsonObject, live: JsonObject, error: ApiError) -> str:
+    allocation = allocation_of(live)
+    if is_deleting(live):
+        return "got deleted in the meantime"
+    if allocation is None and allocation_of(claim) is not None:
+        return "got deallocated in the meantime"
+    if allocation is not None and not is_same_allocation(allocation, allocation_of(claim)):
+        return "got allocated elsewhere in the meantime"
+    if version_of(live) == version_of(claim):
+        return f"could not be written: {error.message}"
+    return "changed in the meantime"
