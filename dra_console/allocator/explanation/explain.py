@@ -33,7 +33,14 @@ from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.nodes import NodeSelectorError, selects
 from dra_console.allocator.world.views import View
 
-__all__ = ["ExplainedOutcome", "Explanation", "NodeAccount", "Suggestion", "explain"]
+__all__ = [
+    "ExplainedOutcome",
+    "Explanation",
+    "NodeAccount",
+    "Suggestion",
+    "explain",
+    "explain_use",
+]
 
 
 NOBODY_LEFT_OUT: Final[Mapping[str, str]] = MappingProxyType({})
@@ -58,8 +65,32 @@ def explain(  # noqa: PLR0913  what a pod is asked with, each by name
     try:
         return _explain(snapshot, claims, node_names, left_out, rules, step_budget)
     except NodeSelectorError as error:
-        headline = f"A node selector of a ResourceSlice or of an allocation is malformed: {error}"
-        return Explanation(ExplainedOutcome.BROKEN, headline, detail="", node=None, groups=())
+        return _malformed(error)
+
+
+def explain_use(
+    index: Index,
+    claims: Sequence[ResourceClaim],
+    *,
+    nodes: Sequence[Node],
+    left_out: Mapping[str, str] = NOBODY_LEFT_OUT,
+    step_budget: int = DEFAULT_STEP_BUDGET,
+) -> Explanation:
+    """Explain pending claims where devices are used otherwise than any snapshot says.
+
+    The index has the use. No changes are suggested, since nobody holds those devices yet.
+    `nodes` are those that may be used, in order; `left_out` says why others may not.
+    """
+    try:
+        inquiry = _inquire(index, (), claims, nodes, left_out)
+        return inquiry.pending(step_budget, advises=False)
+    except NodeSelectorError as error:
+        return _malformed(error)
+
+
+def _malformed(error: NodeSelectorError) -> Explanation:
+    headline = f"A node selector of a ResourceSlice or of an allocation is malformed: {error}"
+    return Explanation(ExplainedOutcome.BROKEN, headline, detail="", node=None, groups=())
 
 
 def _explain(  # noqa: PLR0913, PLR0917  see explain
@@ -83,9 +114,9 @@ def _explain(  # noqa: PLR0913, PLR0917  see explain
     if allocated and not pending:
         own = {claim.key for claim in allocated}
         others = [claim for claim in snapshot.claims if claim.key not in own]
-        inquiry = _inquire(snapshot, index.with_claims(others), allocated, nodes, reasons)
+        inquiry = _inquire(index.with_claims(others), snapshot.claims, allocated, nodes, reasons)
         return inquiry.allocated()
-    return _inquire(snapshot, index, pending, nodes, reasons).pending(step_budget)
+    return _inquire(index, snapshot.claims, pending, nodes, reasons).pending(step_budget)
 
 
 def _is_usable(claim: ResourceClaim, node: Node) -> bool:
@@ -100,8 +131,8 @@ def _view(index: Index, claims: Sequence[ResourceClaim]) -> View:
 
 
 def _inquire(
-    snapshot: Snapshot,
     index: Index,
+    all_claims: Sequence[ResourceClaim],
     claims: Sequence[ResourceClaim],
     nodes: Sequence[Node],
     left_out: Mapping[str, str],
@@ -110,11 +141,11 @@ def _inquire(
     holdings = holdings_of(index)
     judge = Judge(wants, Matcher(default_engine(), index.usage, index.rules), holdings)
     judgements = Judgements(judge, _view(index, claims), holdings)
-    places = places_of(index.inventory, snapshot.nodes)
+    places = places_of(index.inventory, index.nodes)
     considered = frozenset(node.name for node in nodes)
     return Inquiry(
         index=index,
-        all_claims=snapshot.claims,
+        all_claims=all_claims,
         claims=claims,
         nodes=nodes,
         left_out=left_out,

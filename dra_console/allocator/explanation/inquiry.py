@@ -65,8 +65,8 @@ class Inquiry:
         name = self.nodes[0].name if is_bound and self.nodes else None
         return self._fits(results, node_name=name, steps=0, verb="Allocated")
 
-    def pending(self, step_budget: int) -> Explanation:
-        """Search, and explain what came of it."""
+    def pending(self, step_budget: int, *, advises: bool = True) -> Explanation:
+        """Search, and explain what came of it; `advises` also tries changes that would help."""
         found = first_fit(self.index, self.claims, nodes=self.nodes, step_budget=step_budget)
         steps = found.outcome.steps
         match found.outcome:
@@ -75,14 +75,15 @@ class Inquiry:
                 return self._fits(results, node_name=name, steps=steps, verb="Fits")
             case BrokenInput() as broken:
                 headline = wording.broken(broken, self.claims, self._evidence(broken.device))
+                repairs = self._repairs() if advises else ()
                 return self._unanswered(
-                    ExplainedOutcome.BROKEN, headline, steps=steps, suggestions=self._repairs()
+                    ExplainedOutcome.BROKEN, headline, steps=steps, suggestions=repairs
                 )
             case BudgetExhausted():
                 headline = f"The search ended without an answer after {steps} steps."
                 return self._unanswered(ExplainedOutcome.BUDGET, headline, steps=steps)
             case _:
-                return self._does_not_fit(steps=steps)
+                return self._does_not_fit(steps=steps, advises=advises)
 
     def _fits(
         self,
@@ -138,22 +139,23 @@ class Inquiry:
         classes = [each for each in self.classes if each.is_considered]
         return self._advise(classes, [each.first.node for each in classes])
 
-    def _does_not_fit(self, *, steps: int) -> Explanation:
+    def _does_not_fit(self, *, steps: int, advises: bool) -> Explanation:
         findings = self._findings()
         order = {node.name: number for number, node in enumerate(self.nodes)}
         nearest = {each: min(order[place.name] for place in each.places) for each in findings}
         ranked = sorted(findings, key=lambda each: (findings[each].rank, nearest[each]))
         closest = [self.nodes[nearest[each]] for each in ranked]
         headline, together = self._headline(findings, ranked, closest)
-        holders = in_the_way(
-            self.index.usage, taken_devices(ranked, self.drifting, nodes=self.nodes)
-        )
-        suggestions = self._advise(
-            ranked,
-            closest,
-            taints=taints_in_the_way(seen(self.classes, self.drifting)),
-            holders=holders,
-        )
+        suggestions: Iterable[Suggestion] = ()
+        if advises:
+            suggestions = self._advise(
+                ranked,
+                closest,
+                taints=taints_in_the_way(seen(self.classes, self.drifting)),
+                holders=in_the_way(
+                    self.index.usage, taken_devices(ranked, self.drifting, nodes=self.nodes)
+                ),
+            )
         return Explanation(
             outcome=ExplainedOutcome.DOES_NOT_FIT,
             headline=headline,
