@@ -42,9 +42,10 @@ DEFAULT_FEATURES: Final = frozenset(
         Feature.DEVICE_TAINTS,
         Feature.BINDING_CONDITIONS,
         Feature.CONSUMABLE_CAPACITY,
-        Feature.FRACTIONAL_CAPACITY_RANGE,
     }
 )
+"""`FRACTIONAL_CAPACITY_RANGE` is not among them: 1.37 has it on only where the components are
+started with `--min-compatibility-version=1.37`, and without that flag they go by 1.36."""
 ALPHA_FEATURES: Final = frozenset(
     {
         Feature.LIST_TYPE_ATTRIBUTES,

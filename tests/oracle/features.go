@@ -10,7 +10,6 @@ var defaultFeatures = []string{
 	"DRADeviceTaints",
 	"DRADeviceBindingConditions",
 	"DRAConsumableCapacity",
-	"DRAFractionalCapacityRange",
 }
 
 // featuresOf maps gates to the allocator's switches. Other gates change nothing in it.

@@ -55,7 +55,9 @@ def _policy(chance: Chance, value: int) -> JsonObject:
         case "default":
             return {"default": quantity(chance, unit * chance.between(0, 8))}
         case "values":
-            values = chance.some([unit * part for part in range(9)], least=1, most=5)
+            drawn = chance.some([unit * part for part in range(9)], least=1, most=5)
+            # Without its gate for fractions the API server compares them rounded up.
+            values = list({-(-each // MILLI): each for each in reversed(drawn)}.values())[::-1]
             written: list[Json] = [quantity(chance, each) for each in values]
             return {"default": quantity(chance, chance.pick(values)), "validValues": written}
         case kind:

@@ -57,8 +57,9 @@ DEFAULT_GATES: Final = (
     "DRADeviceTaints",
     "DRADeviceBindingConditions",
     "DRAConsumableCapacity",
-    "DRAFractionalCapacityRange",
 )
+FRACTIONAL: Final = "DRAFractionalCapacityRange"
+"""On where the components are told that no older ones run beside them."""
 
 PROBABILITY: Final[Mapping[Ingredient, float]] = {
     Ingredient.ADMIN: 0.15,
@@ -111,6 +112,7 @@ def alpha_mood(chance: Chance) -> Mood:
     """
     alphas = [each for each in GATE_OF if chance.maybe(ALPHA_PROBABILITY)]
     gates = [gate for gate in DEFAULT_GATES if not chance.maybe(LEFT_OFF_PROBABILITY)]
+    gates += [FRACTIONAL] if chance.maybe(ALPHA_PROBABILITY) else []
     gates += [GATE_OF[each] for each in alphas if not chance.maybe(LEFT_OFF_PROBABILITY)]
     if chance.maybe(FEW_GATES_PROBABILITY):
         gates = chance.some(gates)

@@ -51,7 +51,7 @@ def pools(chance: Chance, mood: Mood, node_names: Sequence[str]) -> list[JsonObj
         )
         published = pool(chance, mood, plan)
         if mood.has(Ingredient.UNCLEAN) and chance.maybe(0.6):
-            published = _changed(chance, mood, plan, published)
+            published = changed(chance, mood, plan, published)
         slices += published
     return slices
 
@@ -130,7 +130,7 @@ def _counter_sets(chance: Chance) -> list[JsonObject]:
     ]
 
 
-def _changed(
+def changed(
     chance: Chance, mood: Mood, plan: Plan, published: list[JsonObject]
 ) -> list[JsonObject]:
     """Leave a pool as a driver does in the middle of an update, or with a mistake."""

@@ -232,7 +232,7 @@ FRACTIONS: JsonObject = {
     ],
 )
 def test_fractional_ranges(gate: bool, asked: str, expected: str) -> None:
-    rules = Rules() if gate else without_gates(Feature.FRACTIONAL_CAPACITY_RANGE)
+    rules = with_gates(Feature.FRACTIONAL_CAPACITY_RANGE) if gate else Rules()
     wanted: JsonObject = {"requests": {"k": asked}}
 
     found = answer([claim(r(capacity=wanted))], [pool("p", dev("x") | FRACTIONS)], rules=rules)
@@ -258,7 +258,9 @@ def test_amount_that_steps_cannot_express_is_broken_input(
     }
     wanted: JsonObject = {"requests": {"k": asked}}
 
-    found = answer([claim(r(capacity=wanted))], [pool("p", device)])
+    rules = with_gates(Feature.FRACTIONAL_CAPACITY_RANGE)
+
+    found = answer([claim(r(capacity=wanted))], [pool("p", device)], rules=rules)
 
     assert found.startswith("FATAL: claim t/c0, request r: checking capacity for device a/p/x: ")
 
