@@ -36,14 +36,14 @@ class Body:
     size_bytes: int
 
 
-def body_of(explanation: Explanation, *, outcome: str) -> Body:
+def body_of(explanation: Explanation, *, outcome: str, bytes_kept: int = BYTES_KEPT) -> Body:
     """Shape an explanation for keeping; no more of it is left out than keeps the bound."""
     whole = _body({**explanation.to_json(most_devices=DEVICES_LISTED), "cut": ""}, outcome)
-    if whole.size_bytes <= BYTES_KEPT:
+    if whole.size_bytes <= bytes_kept:
         return whole
     for smaller in _ever_smaller(explanation):
         body = _body(smaller, outcome)
-        if body.size_bytes <= BYTES_KEPT:
+        if body.size_bytes <= bytes_kept:
             return body
     return _body(_numbers(explanation), outcome)
 

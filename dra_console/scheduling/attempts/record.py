@@ -10,38 +10,36 @@ seconds, all that rose alike in one statement. A recorder that dies loses the co
 seconds and nothing else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Final, TypeVar
+from typing import Final
 
 from django.db import transaction
-from django.db.models import Count, F
+from django.db.models import F
 
-from dra_console import events
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.explanation.explain import Explanation
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.attempts.bodies import Body
+from dra_console.scheduling.attempts.rows import (
+    ROWS_AT_ONCE,
+    forget_oldest,
+    keep,
+    publish,
+    row_of,
+    some_of,
+)
 from dra_console.scheduling.attempts.subjects import Subject
 from dra_console.scheduling.attempts.tries import Try, try_of
-from dra_console.scheduling.models import Attempt, KeptExplanation, TriedClaim
-
-KEPT_PER_SUBJECT: Final = 20
-"""Attempts of one pod or claim, the newest."""
+from dra_console.scheduling.models import Attempt, TriedClaim
 
 WRITTEN_EVERY: Final = timedelta(seconds=5)
 """Repetitions and news that change no sentence; what says something new is written at once."""
 
-ROWS_AT_ONCE: Final = 500
-"""To bound the number of SQL parameters."""
-
 SUBJECTS_REMEMBERED: Final = 50_000
 """By a recorder; then it forgets all, and reads again what it needs."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
@@ -110,7 +108,7 @@ class Recorder:
         return True
 
     def _read_newest(self, subject_uids: Iterable[str]) -> None:
-        for some in _some(uid for uid in subject_uids if uid not in self._newest):
+        for some in some_of(uid for uid in subject_uids if uid not in self._newest):
             rows = Attempt.objects.filter(
                 cluster=self._cluster, subject_uid__in=some, is_newest=True
             ).order_by("pk")
@@ -128,15 +126,15 @@ class Recorder:
             return
         with transaction.atomic():
             bodies = [newest.body for newest in changed if newest.body is not None]
-            kept = _keep(self._cluster, bodies, at=self._last_at)
+            kept = keep(self._cluster, bodies, at=self._last_at)
             for (rise, steps, body_digest), pks in _risen_alike(changed).items():
                 values = {"repeats": F("repeats") + rise, "last_at": self._last_at, "steps": steps}
                 if body_digest:
                     values["kept"] = kept[body_digest]
-                for some in _some(pks):
+                for some in some_of(pks):
                     Attempt.objects.filter(pk__in=some).update(**values)
             news = {uid for one in changed if one.body is not None for uid in one.claim_uids}
-            _publish(self._cluster, news)
+            publish(self._cluster, news)
         for newest in changed:
             newest.repeats = 0
             if newest.body is not None:
@@ -144,14 +142,14 @@ class Recorder:
 
     def _write_fresh(self, fresh: Mapping[str, Try], *, at: datetime) -> None:
         with transaction.atomic():
-            kept = _keep(self._cluster, [one.body for one in fresh.values()], at=at)
-            for some in _some(fresh):
+            kept = keep(self._cluster, [one.body for one in fresh.values()], at=at)
+            for some in some_of(fresh):
                 Attempt.objects.filter(
                     cluster=self._cluster, subject_uid__in=some, is_newest=True
                 ).update(is_newest=False)
             rows = Attempt.objects.bulk_create(
                 (
-                    _row(self._cluster, one, kept=kept[one.body.digest], at=at)
+                    row_of(self._cluster, one, kept=kept[one.body.digest], at=at)
                     for one in fresh.values()
                 ),
                 batch_size=ROWS_AT_ONCE,
@@ -164,9 +162,9 @@ class Recorder:
                 ),
                 batch_size=ROWS_AT_ONCE,
             )
-            _forget_oldest(self._cluster, fresh)
+            forget_oldest(self._cluster, fresh)
             claims = {claim.uid for one in fresh.values() for claim in one.subject.claims}
-            _publish(self._cluster, claims)
+            publish(self._cluster, claims)
         self._newest |= {
             uid: _Newest(row.pk, one.digest, one.body.digest)
             for row, (uid, one) in zip(rows, fresh.items(), strict=True)
@@ -191,65 +189,6 @@ def record(
     return Attempt.objects.get(cluster=claim.cluster, subject_uid=claim.uid, is_newest=True)
 
 
-def _keep(cluster: Cluster, bodies: Iterable[Body], *, at: datetime) -> dict[str, KeptExplanation]:
-    """Store explanations that are not stored yet; `used_at` keeps the sweep off all of them."""
-    by_digest = {body.digest: body for body in bodies}
-    known = KeptExplanation.objects.filter(cluster=cluster, digest__in=by_digest)
-    known.update(used_at=at)
-    kept = {row.digest: row for row in known.defer("body")}
-    new = [
-        KeptExplanation(
-            cluster=cluster,
-            digest=digest,
-            body=body.shaped,
-            size_bytes=body.size_bytes,
-            used_at=at,
-        )
-        for digest, body in by_digest.items()
-        if digest not in kept
-    ]
-    created = KeptExplanation.objects.bulk_create(
-        new,
-        update_conflicts=True,
-        unique_fields=("cluster", "digest"),
-        update_fields=("used_at",),
-    )
-    return kept | {row.digest: row for row in created}
-
-
-def _row(cluster: Cluster, one: Try, *, kept: KeptExplanation, at: datetime) -> Attempt:
-    names = one.subject.claim_names
-    first = next(iter(one.subject.claims), None)
-    return Attempt(
-        cluster=cluster,
-        subject_uid=one.subject.uid,
-        namespace=one.subject.namespace,
-        pod_name=one.pod_name,
-        claim_uid=first.uid if first else "",
-        claim_name=first.name if first else "",
-        claim_names=names,
-        signature=one.signature,
-        outcome=one.outcome,
-        headline=one.headline,
-        kept=kept,
-        digest=one.digest,
-        node_name=one.node_name,
-        steps=one.steps,
-        started_at=at,
-        last_at=at,
-    )
-
-
-def _forget_oldest(cluster: Cluster, subject_uids: Iterable[str]) -> None:
-    for some in _some(subject_uids):
-        attempts = Attempt.objects.filter(cluster=cluster, subject_uid__in=some).order_by()
-        crowded = attempts.values("subject_uid").annotate(tries=Count("pk"))
-        for uid in crowded.filter(tries__gt=KEPT_PER_SUBJECT).values_list("subject_uid", flat=True):
-            own = attempts.filter(subject_uid=uid).order_by("-pk")
-            excess = own.values_list("pk", flat=True)[KEPT_PER_SUBJECT:]
-            Attempt.objects.filter(pk__in=list(excess)).delete()
-
-
 def _risen_alike(changed: Iterable[_Newest]) -> dict[tuple[int, int, str], list[int]]:
     """Group attempts by what is to be written of them."""
     alike: dict[tuple[int, int, str], list[int]] = {}
@@ -257,16 +196,3 @@ def _risen_alike(changed: Iterable[_Newest]) -> dict[tuple[int, int, str], list[
         body_digest = newest.body.digest if newest.body is not None else ""
         alike.setdefault((newest.repeats, newest.steps, body_digest), []).append(newest.pk)
     return alike
-
-
-def _publish(cluster: Cluster, claim_uids: Iterable[str]) -> None:
-    topics = [events.claim_topic(cluster.pk, uid) for uid in claim_uids]
-    if topics:
-        events.publish_on_commit(events.attempts_topic(cluster.pk), *topics)
-
-
-def _some(each: Iterable[Item]) -> Iterator[list[Item]]:
-    """Give a few at a time."""
-    rest = iter(each)
-    while some := list(islice(rest, ROWS_AT_ONCE)):
-        yield some

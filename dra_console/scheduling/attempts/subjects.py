@@ -59,11 +59,20 @@ class Subject:
 class PodRow(Protocol):
     """What is asked of a pod: `mirror.models.Pod` has it."""
 
-    uid: str
-    namespace: str
-    name: str
-    claim_names: Mapping[str, str]
-    raw: JsonObject
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def claim_names(self) -> Mapping[str, str]: ...
+
+    @property
+    def raw(self) -> JsonObject: ...
 
 
 class Named(NamedTuple):

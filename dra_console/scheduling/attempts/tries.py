@@ -82,7 +82,7 @@ def tries_alike(
     subjects = list(alike)
     explanation = _explain(snapshot, subjects[0], left_out)
     outcome = _outcome(subjects[0], explanation)
-    body = body_of(explanation, outcome=outcome)
+    body = body_of(explanation, outcome=outcome.value)
     for subject in subjects:
         yield _try(subject, signature, explanation, outcome, body)
 
@@ -91,7 +91,7 @@ def try_of(subject: Subject, explanation: Explanation) -> Try:
     """Take an explanation that was made for this subject alone, with its own names."""
     said = _hindered(subject, explanation)
     outcome = _outcome(subject, said)
-    return _try(subject, signature_of(subject), said, outcome, body_of(said, outcome=outcome))
+    return _try(subject, signature_of(subject), said, outcome, body_of(said, outcome=outcome.value))
 
 
 def _explain(snapshot: Snapshot, subject: Subject, left_out: Mapping[str, str]) -> Explanation:

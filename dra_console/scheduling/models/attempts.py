@@ -1,8 +1,9 @@
 """What was tried for a pod or a claim that waits, with the reason for its outcome."""
 
+from typing import Any
+
 from django.db import models
 
-from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.models.stand_ins import with_names
 
@@ -103,10 +104,9 @@ class Attempt(models.Model):
         return f"{self.namespace}/{self.pod_name or self.claim_name}: {self.headline}"
 
     @property
-    def explanation(self) -> JsonObject:
+    def explanation(self) -> dict[str, Any]:
         """Give what was said, with the names of this attempt's own claims."""
-        body: JsonObject = self.kept.body
-        return with_names(body, namespace=self.namespace, claim_names=self.claim_names)
+        return with_names(self.kept.body, namespace=self.namespace, claim_names=self.claim_names)
 
 
 class TriedClaim(models.Model):

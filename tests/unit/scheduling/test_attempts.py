@@ -1,20 +1,35 @@
 """What is remembered of tries: folded, bounded for each claim, forgotten with age."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
-from dra_console.scheduling.attempts.bodies import DEVICES_LISTED
-from dra_console.scheduling.attempts.record import KEPT_PER_SUBJECT, record
-from dra_console.scheduling.attempts.retention import KEPT_AFTER_LAST, forget_old
-from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.attempts.bodies import DEVICES_LISTED, body_of
+from dra_console.scheduling.attempts.record import WRITTEN_EVERY, Recorder, record, record_all
+from dra_console.scheduling.attempts.retention import KEPT_AFTER_LAST, UNUSED_KEPT, forget_old
+from dra_console.scheduling.attempts.rows import KEPT_PER_SUBJECT
+from dra_console.scheduling.attempts.subjects import Subject
+from dra_console.scheduling.attempts.tries import Try, tries_of
+from dra_console.scheduling.models import Attempt, KeptExplanation
 from dra_console.sync.reconcile import apply
-from tests.builders.objects import a_claim, a_class, a_device, a_node, a_request, a_slice
+from tests.builders.objects import (
+    NAMESPACE,
+    a_claim,
+    a_class,
+    a_device,
+    a_node,
+    a_request,
+    a_result,
+    a_slice,
+    an_allocated_claim,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_url")]
 
@@ -105,3 +120,143 @@ def test_a_stored_explanation_names_so_many_devices_at_most(cluster: Cluster) ->
     counted = sum(verdict["count"] for group in stored["groups"] for verdict in group["verdicts"])
     assert listed == DEVICES_LISTED == 2_000
     assert counted == stored["funnel"]["considered"] == 3_000
+
+
+def tries_for(count: int, *, wanted: int = 3, held: str = "") -> list[Try]:
+    """Try so many claims that ask for the same, where one claim may hold a device."""
+    devices = [a_device("gpu-0"), a_device("gpu-1")]
+    claims = [
+        a_claim(f"claim-{number}", requests=[a_request(count=wanted)]) for number in range(count)
+    ]
+    holders = [an_allocated_claim(held, results=[a_result("gpu-0")])] if held else []
+    snapshot = decode_snapshot([a_node(), a_class(), a_slice(devices=devices), *holders])
+    subjects = [Subject(NAMESPACE, (decode_claim(claim),)) for claim in claims]
+    return list(tries_of(snapshot, subjects))
+
+
+def test_claims_that_wait_for_the_same_reason_share_one_explanation(cluster: Cluster) -> None:
+    fresh = record_all(cluster, tries_for(30), at=NOW)
+
+    assert len(fresh) == Attempt.objects.count() == 30
+    assert KeptExplanation.objects.count() == 1
+    newest = Attempt.objects.get(claim_name="claim-7")
+    assert f"{NAMESPACE}/claim-7" in str(newest.explanation)
+    assert list(Attempt.objects.of(cluster, newest.claim_uid)) == [newest]
+
+
+def test_repetitions_are_counted_in_memory_and_written_every_few_seconds(
+    cluster: Cluster, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    recorder, tries = Recorder(cluster), tries_for(30)
+    recorder.record_all(tries, at=NOW)
+
+    with django_assert_num_queries(0):
+        fresh = recorder.record_all(tries, at=NOW + timedelta(seconds=1))
+    unwritten = set(Attempt.objects.values_list("repeats", flat=True))
+    with django_assert_num_queries(3):
+        recorder.record_all(tries, at=NOW + WRITTEN_EVERY)
+
+    assert fresh == []
+    assert unwritten == {0}
+    assert set(Attempt.objects.values_list("repeats", "last_at")) == {(2, NOW + WRITTEN_EVERY)}
+
+
+def test_what_was_counted_is_written_when_no_round_follows(cluster: Cluster) -> None:
+    recorder, tries = Recorder(cluster), tries_for(2)
+    for seconds in range(3):
+        recorder.record_all(tries, at=NOW + timedelta(seconds=seconds))
+
+    recorder.flush()
+
+    assert set(Attempt.objects.values_list("repeats", flat=True)) == {2}
+
+
+def test_another_recorder_goes_on_where_the_last_one_stopped(cluster: Cluster) -> None:
+    fresh = [record_all(cluster, tries_for(2), at=NOW) for _ in range(3)]
+
+    assert [len(each) for each in fresh] == [2, 0, 0]
+    assert set(Attempt.objects.values_list("repeats", flat=True)) == {2}
+
+
+def test_a_holder_that_changes_is_brought_up_to_date_in_the_newest_attempt(
+    cluster: Cluster,
+) -> None:
+    record_all(cluster, tries_for(5, wanted=2, held="before"), at=NOW)
+
+    fresh = record_all(cluster, tries_for(5, wanted=2, held="after"), at=NOW + WRITTEN_EVERY)
+
+    assert fresh == []
+    assert KeptExplanation.objects.count() == 2
+    for attempt in Attempt.objects.all():
+        assert list(attempt.explanation["holders"][NAMESPACE]) == ["after"]
+        assert attempt.repeats == 1
+
+
+def test_news_for_one_claim_keeps_the_count_of_what_was_said_before(cluster: Cluster) -> None:
+    recorder = Recorder(cluster)
+    for _ in range(3):
+        recorder.record_all(tries_for(1), at=NOW)
+
+    fresh = recorder.record_all(tries_for(1, wanted=1), at=NOW)
+
+    told = Attempt.objects.order_by("pk").values_list("outcome", "repeats", "is_newest")
+    assert [one.outcome for one in fresh] == ["fits"]
+    assert list(told) == [("does-not-fit", 2, False), ("fits", 0, True)]
+
+
+def test_a_pod_has_one_attempt_for_all_its_claims(cluster: Cluster) -> None:
+    claims = tuple(decode_claim(a_claim(name)) for name in ("first", "second"))
+    pod = Subject(NAMESPACE, claims, pod_uid="uid-of-pod", pod_name="train")
+    snapshot = decode_snapshot([a_node(), a_class(), a_slice()])
+
+    record_all(cluster, tries_of(snapshot, [pod]), at=NOW)
+
+    attempt = Attempt.objects.get()
+    assert (attempt.pod_name, attempt.claim_names) == ("train", ["first", "second"])
+    for claim in claims:
+        assert Attempt.objects.latest_of(cluster, claim.uid) == attempt
+
+
+def test_a_pod_without_any_claim_yet_has_an_attempt_too(cluster: Cluster) -> None:
+    pod = Subject(NAMESPACE, (), "uid-of-pod", "train", hindrance="there is no claim gone")
+
+    record_all(cluster, tries_of(decode_snapshot([]), [pod]), at=NOW)
+
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.claim_name) == ("waits", "")
+    assert attempt.headline == "There is no claim gone."
+    assert attempt.explanation["funnel"]["considered"] == 0
+
+
+def test_an_explanation_that_no_attempt_refers_to_is_forgotten_after_a_while(
+    cluster: Cluster,
+) -> None:
+    record_all(cluster, tries_for(1, wanted=2, held="before"), at=NOW)
+    record_all(cluster, tries_for(1, wanted=2, held="after"), at=NOW + WRITTEN_EVERY)
+
+    forget_old(cluster, now=NOW + WRITTEN_EVERY)
+    at_once = KeptExplanation.objects.count()
+    forget_old(cluster, now=NOW + UNUSED_KEPT + WRITTEN_EVERY)
+
+    assert at_once == 2
+    assert KeptExplanation.objects.get().attempts.count() == 1
+
+
+def test_an_explanation_that_is_too_long_is_cut_and_says_so() -> None:
+    world = [a_class()]
+    for number in range(400):
+        devices = [a_device(f"uuid-{number}-{'x' * 40}-{gpu}") for gpu in range(2)]
+        world += [a_node(f"node-{number}"), a_slice(node=f"node-{number}", devices=devices)]
+    claim = decode_claim(a_claim(requests=[a_request(count=3, selectors=["has(device.nothing)"])]))
+
+    explanation = explain(decode_snapshot(world), [claim])
+    whole = len(json.dumps(explanation.to_json()))
+    small = body_of(explanation, outcome="broken", bytes_kept=whole // 3)
+    smallest = body_of(explanation, outcome="broken", bytes_kept=1_000)
+
+    assert small.size_bytes <= whole // 3
+    assert smallest.shaped["groups"] == []
+    for body in (small, smallest):
+        assert str(body.shaped["cut"]).startswith("It was too long")
+        assert body.shaped["funnel"] == explanation.to_json()["funnel"]
+    assert body_of(explanation, outcome="broken").shaped["cut"] == ""
