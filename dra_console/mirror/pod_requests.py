@@ -36,7 +36,8 @@ Amounts: TypeAlias = Mapping[str, int]
 
 def is_finished(pod: JsonObject) -> bool:
     """Tell whether a pod has come to its end and gave its node back."""
-    return object_of(pod.get("status")).get("phase") in FINISHED
+    phase = object_of(pod.get("status")).get("phase")
+    return isinstance(phase, str) and phase in FINISHED
 
 
 def requests_of(pod: JsonObject) -> Amounts:

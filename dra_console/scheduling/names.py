@@ -2,8 +2,15 @@
 
 from typing import Final
 
-SCHEDULER_NAME: Final = "dra-console"
-"""`spec.schedulerName` of pods that the console places."""
+from dra_console.mirror.placed_pods import SCHEDULER_NAME
+
+__all__ = [
+    "MANAGED_TAINT_KEY",
+    "PLACEMENT_ANNOTATION",
+    "PRIORITY_ANNOTATION",
+    "RESERVE_AHEAD_LABEL",
+    "SCHEDULER_NAME",
+]
 
 MANAGED_TAINT_KEY: Final = "dra-console.io/managed"
 """Key of the taint, by a DeviceTaintRule and with effect NoSchedule, on devices that only the

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.mirror.models import ClaimState
+from dra_console.mirror.placed_pods import SCHEDULER_NAME
 from dra_console.sync.reading import (
     LONGEST_NAME,
     flag_in,
@@ -83,9 +84,10 @@ def template_names_of(pod: JsonObject) -> Mapping[str, str]:
     }
 
 
-def names_claims(pod: JsonObject) -> bool:
-    """Tell whether a pod is mirrored at all."""
-    return bool(objects_in(pod, "spec", "resourceClaims"))
+def is_pod_mirrored(pod: JsonObject) -> bool:
+    """Tell whether a pod has a row of its own: it names claims, or the console is to place it."""
+    spec = object_in(pod, "spec")
+    return bool(objects_in(spec, "resourceClaims")) or spec.get("schedulerName") == SCHEDULER_NAME
 
 
 def slice_columns(published: JsonObject) -> Mapping[str, Column]:

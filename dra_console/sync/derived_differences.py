@@ -4,7 +4,7 @@ Everything is derived once more from nothing and compared column by column. So i
 whichever way a derived row went wrong: left over, forgotten, changed, or of another cluster.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import Final
@@ -24,6 +24,8 @@ from dra_console.sync.claims import template_name
 from dra_console.sync.columns import pod_owner_of
 from dra_console.sync.comparison import Difference, row_differences
 from dra_console.sync.devices import DeviceRow
+from dra_console.sync.objects import metadata_of
+from dra_console.sync.pod_uses import rows_of_all, use_row
 from dra_console.sync.pools import DEVICE_COLUMNS, POOL_COLUMNS, Folded, fold
 from dra_console.sync.reading import flag_in, object_in, text_in, time_in
 
@@ -90,6 +92,23 @@ def claim_differences(cluster: Cluster) -> Iterator[tuple[Difference, str]]:
         stated = time_in(claim.allocation, "allocationTimestamp")
         if not _is_allocated_at(claim.allocation, claim.allocated_at, stated=stated):
             yield Difference(subject, f"allocated_at {claim.allocated_at}"), str(stated)
+
+
+def use_differences(
+    cluster: Cluster, pods: Iterable[JsonObject]
+) -> Iterator[tuple[Difference, str]]:
+    """Compare what each pod takes of its node with the pods that are there."""
+    wanted = {
+        metadata.key: use_row(cluster, metadata, pod)
+        for pod in pods
+        for metadata in (metadata_of(pod),)
+    }
+    stored = rows_of_all(cluster)
+    for key in sorted(wanted.keys() | stored.keys()):
+        row, there = stored.get(key), wanted.get(key)
+        if row != there:
+            subject = f"use of pods {'/'.join(key)}"
+            yield Difference(subject, str(row and row[4:])), str(there and there[4:])
 
 
 def _folded(cluster: Cluster) -> list[Folded]:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
-from dra_console.kube.kinds import NAMESPACES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from dra_console.kube.kinds import NAMESPACES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.models import Cluster
 from dra_console.mirror.models.cluster import MirroredObject
 from dra_console.sync.comparison import Difference, column_difference, first_difference
@@ -24,6 +24,7 @@ from dra_console.sync.derived_differences import (
     assignment_differences,
     claim_differences,
     pool_differences,
+    use_differences,
 )
 from dra_console.sync.identity import identity_of
 from dra_console.sync.mirrored import Mirrored
@@ -59,10 +60,9 @@ def lasting_differences(
 def _differences(
     cluster: Cluster, *, mirrored: Mirrored, client: Client
 ) -> Iterator[tuple[Difference, str]]:
+    items = client.list(mirrored.kind).items
     objects = {
-        metadata_of(subject).key: subject
-        for subject in client.list(mirrored.kind).items
-        if mirrored.concerns_us(subject)
+        metadata_of(subject).key: subject for subject in items if mirrored.concerns_us(subject)
     }
     rows = {ObjectKey(row.namespace, row.name): row for row in mirrored.rows(cluster)}
     for key in sorted(objects.keys() | rows.keys()):
@@ -70,6 +70,8 @@ def _differences(
         has, wants = _difference(cluster, mirrored, row=row, there=there)
         if has:
             yield Difference(f"{mirrored.kind.plural} {'/'.join(filter(None, key))}", has), wants
+    if mirrored.kind == PODS:
+        yield from use_differences(cluster, items)
     if mirrored.kind == NAMESPACES:
         yield from _identity_differences(cluster, client=client)
     if mirrored.kind == RESOURCE_CLAIMS:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dra_console.kube.changed import Identity
-from dra_console.kube.kinds import Kind
-from dra_console.mirror.models import Cluster
+from dra_console.kube.kinds import PODS, Kind
+from dra_console.mirror.models import Cluster, PodUse
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.objects import ObjectKey
 
@@ -35,4 +35,21 @@ def known_versions(cluster: Cluster, *, kind: Kind) -> KnownVersions:
             "namespace", "name", "uid", "resource_version"
         ).iterator()
     }
+    if kind == PODS:
+        return _known_pods(cluster, versions)
     return KnownVersions(versions, set(versions))
+
+
+def _known_pods(cluster: Cluster, mirrored: Mapping[ObjectKey, tuple[str, str]]) -> KnownVersions:
+    """Add pods that have no other row; leave out those whose use is of another version."""
+    uses = PodUse.objects.filter(cluster=cluster).values_list(
+        "namespace", "name", "uid", "resource_version", "is_mirrored"
+    )
+    versions = {}
+    names = set(mirrored)
+    for namespace, name, uid, version, is_mirrored in uses.iterator():
+        key = ObjectKey(namespace, name)
+        names.add(key)
+        if not is_mirrored or mirrored.get(key) == (uid, version):
+            versions[key] = (uid, version)
+    return KnownVersions(versions, names)

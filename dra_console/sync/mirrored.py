@@ -15,7 +15,7 @@ from dra_console.mirror.models.cluster import Cluster, MirroredObject
 from dra_console.sync.columns import (
     ColumnsOf,
     claim_columns,
-    names_claims,
+    is_pod_mirrored,
     no_columns,
     node_columns,
     pod_columns,
@@ -49,7 +49,7 @@ MIRRORED: Final[Mapping[str, Mirrored]] = MappingProxyType(
             Mirrored(kinds.RESOURCE_SLICES, models.ResourceSlice, slice_columns),
             Mirrored(kinds.DEVICE_TAINT_RULES, models.DeviceTaintRule),
             Mirrored(kinds.RESOURCE_CLAIM_TEMPLATES, models.ResourceClaimTemplate),
-            Mirrored(kinds.PODS, models.Pod, pod_columns, concerns_us=names_claims),
+            Mirrored(kinds.PODS, models.Pod, pod_columns, concerns_us=is_pod_mirrored),
             Mirrored(kinds.RESOURCE_CLAIMS, models.ResourceClaim, claim_columns),
             Mirrored(kinds.RESOURCE_QUOTAS, models.ResourceQuota),
         )

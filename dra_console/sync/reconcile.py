@@ -26,8 +26,8 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.kinds import Kind
-from dra_console.mirror.models import Cluster, Device, Pod, ResourceClaim, ResourceSlice
+from dra_console.kube.kinds import PODS, Kind
+from dra_console.mirror.models import Cluster, Device, Pod, PodUse, ResourceClaim, ResourceSlice
 from dra_console.mirror.models.cluster import MirroredObject
 from dra_console.sync import bulk, history, problems
 from dra_console.sync.announce import announce
@@ -44,6 +44,7 @@ from dra_console.sync.objects import (
     metadata_of,
     storable,
 )
+from dra_console.sync.pod_uses import follow_uses, sweep_uses
 from dra_console.sync.pools import PoolKey, fold_pools
 
 log = structlog.get_logger()
@@ -116,6 +117,9 @@ def apply(  # noqa: PLR0913 - what a caller knows of a batch
     caller knows them: the others are not looked for.
     """
     mirrored = MIRRORED[kind.plural]
+    if kind == PODS:
+        objects, gone = list(objects), set(gone)
+        follow_uses(cluster, pods=objects, gone=gone, stored=stored)
     batch = _batch(mirrored, objects=objects, gone=gone, stored=stored)
     _write(cluster, mirrored, batch=batch, seen_at=seen_at)
     if batch.nameless:
@@ -124,9 +128,10 @@ def apply(  # noqa: PLR0913 - what a caller knows of a batch
 
 def distrust(cluster: Cluster, *, kind: Kind) -> None:
     """Let the next list write every object anew, whatever version it is mirrored in."""
-    MIRRORED[kind.plural].rows(cluster).update(
-        resource_version=Concat("resource_version", Value(DISTRUSTED))
-    )
+    distrusted = Concat("resource_version", Value(DISTRUSTED))
+    MIRRORED[kind.plural].rows(cluster).update(resource_version=distrusted)
+    if kind == PODS:
+        PodUse.objects.filter(cluster=cluster).update(resource_version=distrusted)
 
 
 def sweep(
@@ -146,6 +151,8 @@ def sweep(
         changes = _remove(mirrored, list(rows.filter(pk__in=pks)))
         _derive(cluster, kind=kind, changes=changes, seen_at=seen_at)
         log.info("rows swept", cluster=cluster.name, plural=kind.plural, rows=len(pks))
+    if kind == PODS:
+        sweep_uses(cluster, listed=listed)
     problems.forget_all_but(cluster, kind=kind, listed=listed)
 
 

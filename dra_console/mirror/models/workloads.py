@@ -29,7 +29,7 @@ class Namespace(MirroredObject):
 
 
 class Pod(MirroredObject):
-    """A Pod (v1) that names resource claims; others are not mirrored."""
+    """A Pod (v1) that names resource claims or the console as its scheduler, no other."""
 
     phase = models.CharField(max_length=16, blank=True)
     node_name = models.CharField(max_length=253, blank=True, help_text="Empty: not bound")

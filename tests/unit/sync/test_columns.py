@@ -2,7 +2,7 @@ from dra_console.allocator.model import Json, JsonObject
 from dra_console.sync.columns import (
     claim_columns,
     claim_names_of,
-    names_claims,
+    is_pod_mirrored,
     node_columns,
     slice_columns,
 )
@@ -95,9 +95,10 @@ def test_a_pod_names_the_claim_that_was_generated_for_it_once_it_exists() -> Non
     assert claim_names_of(pod) == {"gpu": "train-x"}
 
 
-def test_a_pod_without_claims_does_not_concern_us() -> None:
-    assert not names_claims(a_pod())
-    assert names_claims(a_pod(claim="shared"))
+def test_pods_that_name_claims_or_the_console_have_rows_of_their_own() -> None:
+    assert not is_pod_mirrored(a_pod(scheduler="default-scheduler"))
+    assert is_pod_mirrored(a_pod(scheduler="default-scheduler", claim="shared"))
+    assert is_pod_mirrored(a_pod(scheduler="dra-console"))
 
 
 def test_a_node_without_a_ready_condition_is_neither_ready_nor_not() -> None:

@@ -154,15 +154,15 @@ def test_a_character_that_postgresql_cannot_hold_stops_nothing(cluster: Cluster)
 
 
 class TestPods:
-    def test_a_pod_without_claims_is_not_mirrored(self, cluster: Cluster) -> None:
-        see(cluster, PODS, a_pod("plain"), a_pod("gpu", claim="shared"))
+    def test_a_pod_without_claims_that_others_place_is_not_mirrored(self, cluster: Cluster) -> None:
+        see(cluster, PODS, a_pod("plain", scheduler="other"), a_pod("gpu", claim="shared"))
 
         assert [pod.name for pod in Pod.objects.all()] == ["gpu"]
 
     def test_a_pod_that_is_replaced_by_one_without_claims_leaves(self, cluster: Cluster) -> None:
         see(cluster, PODS, a_pod("train", claim="shared"))
 
-        see(cluster, PODS, at_version(a_pod("train"), 2, uid="another"))
+        see(cluster, PODS, at_version(a_pod("train", scheduler="other"), 2, uid="another"))
 
         assert not Pod.objects.exists()
 
