@@ -28,6 +28,7 @@ from dra_console.allocator.explanation.judgements import (
     NodeClass,
 )
 from dra_console.allocator.explanation.obstacles import taints_in_the_way, taken_devices
+from dra_console.allocator.explanation.spoilers import spoiler
 from dra_console.allocator.explanation.standings import standing_of
 from dra_console.allocator.explanation.suggestions import Adviser
 from dra_console.allocator.explanation.unknown_names import unknown_names
@@ -71,6 +72,8 @@ class Inquiry:
         steps = found.outcome.steps
         match found.outcome:
             case Allocated(results):
+                if found.node and (broken := self._spoiler(found.node)):
+                    return self._spoiled(broken, fits_on=found.node.name, steps=steps)
                 name = found.node.name if found.node else None
                 return self._fits(results, node_name=name, steps=steps, verb="Fits")
             case BrokenInput() as broken:
@@ -112,6 +115,19 @@ class Inquiry:
             ),
             usage=self.index.usage,
             chosen=chosen,
+            steps=steps,
+        )
+
+    def _spoiler(self, fits_on: Node) -> BrokenInput | None:
+        count = len(self.nodes) + len(self.left_out)
+        return spoiler(self.index, self.claims, classes=self.classes, fits_on=fits_on, nodes=count)
+
+    def _spoiled(self, broken: BrokenInput, *, fits_on: str, steps: int) -> Explanation:
+        """Explain what would fit if kube-scheduler did not meet an error on another node."""
+        headline = wording.broken(broken, self.claims, self._evidence(broken.device))
+        return self._unanswered(
+            ExplainedOutcome.BROKEN,
+            f"{headline} {wording.spoiled(fits_on)}",
             steps=steps,
         )
 

@@ -90,6 +90,11 @@ def broken(outcome: BrokenInput, claims: Sequence[ResourceClaim], evidence: str)
     return sentence(message)
 
 
+def spoiled(fits_on: str) -> str:
+    """Say why an error on one node matters to claims that fit on another."""
+    return f"It fits on {fits_on}, but kube-scheduler gives up at an error on any node."
+
+
 def sentence(text: str) -> str:
     """Begin with a capital letter and end with a full stop."""
     return f"{text[0].upper()}{text[1:]}."

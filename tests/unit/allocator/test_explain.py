@@ -7,7 +7,7 @@ import pytest
 from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.explanation.verdicts import Verdict
-from dra_console.allocator.model import JsonObject
+from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.rules import DEFAULT_FEATURES, Feature, Rules
 from tests.builders.objects import (
     a_claim,
@@ -304,6 +304,31 @@ def test_broken_claim_has_its_own_message(request_: JsonObject, message: str) ->
     explanation = explained(request_)
 
     assert (explanation.outcome, explanation.headline) == ("broken", message)
+
+
+def with_one_device_without_model(nodes: int) -> list[JsonObject]:
+    world = [a_node(f"gpu-{number:03}") for number in range(nodes)]
+    for number in range(nodes):
+        attributes: dict[str, Json] = {} if number == nodes - 1 else {"model": "H100"}
+        devices = [a_device(attributes=attributes)]
+        world.append(a_slice(node=f"gpu-{number:03}", devices=devices))
+    return [*world, a_class()]
+
+
+def test_an_error_on_another_node_keeps_kube_scheduler_from_the_one_that_fits() -> None:
+    selector = 'device.attributes["gpu.nvidia.com"].model == "H100"'
+    asked = a_request(selectors=[selector])
+
+    explanation = explained(asked, world=with_one_device_without_model(99))
+
+    assert explanation.outcome == "broken"
+    assert "device gpu.nvidia.com/gpu-098/gpu-0" in explanation.headline
+    assert "no such key: model" in explanation.headline
+    assert explanation.headline.endswith(
+        "It fits on gpu-000, but kube-scheduler gives up at an error on any node."
+    )
+    # It looks for a hundred nodes that fit, so it may not come to the last one of a hundred.
+    assert explained(asked, world=with_one_device_without_model(100)).outcome == "fits"
 
 
 def test_claim_that_fits_names_node_and_devices() -> None:
