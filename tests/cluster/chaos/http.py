@@ -6,6 +6,7 @@ Not `dra_console.kube`, which is among what these tests are about.
 import base64
 import http.client
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
@@ -83,6 +84,24 @@ class Connection:
         finally:
             connection.close()
         return answer.status, lines
+
+    def follow(self, path: str, **query: str) -> Iterator[JsonObject]:
+        """Read a watch line by line, as they come, until the server ends it.
+
+        Raises:
+            AssertionError: the server refused.
+            OSError, http.client.HTTPException: the server went away.
+
+        """
+        connection = self._connect()
+        try:
+            connection.request("GET", f"{path}?{urlencode(query)}", headers=self._headers)
+            answer = connection.getresponse()
+            assert answer.status == http.client.OK, answer.read()
+            while line := answer.readline():
+                yield orjson.loads(line)
+        finally:
+            connection.close()
 
     def close(self) -> None:
         if self._connection is not None:

@@ -60,6 +60,7 @@ class ControllerManager(ControlPlaneClient):
             f"--root-ca-file={authority.certificate}",
             f"--cluster-signing-cert-file={authority.certificate}",
             f"--cluster-signing-key-file={authority.key}",
+            *self._apiserver.options.controller_flags,
         ]
 
 
@@ -68,3 +69,6 @@ class Scheduler(ControlPlaneClient):
 
     def __init__(self, home: Home, apiserver: ApiServer) -> None:
         super().__init__("kube-scheduler", home, apiserver)
+
+    def _words(self) -> list[str | Path]:
+        return [*super()._words(), *self._apiserver.options.scheduler_flags]

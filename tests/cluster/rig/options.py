@@ -48,7 +48,10 @@ class ClusterOptions:
 
     users: tuple[User, ...] = ()
     apiserver_flags: tuple[str, ...] = ()
-    """More flags for kube-apiserver, last, so that they win."""
+    controller_flags: tuple[str, ...] = ()
+    scheduler_flags: tuple[str, ...] = ()
+    """More flags for kube-apiserver, kube-controller-manager and kube-scheduler, last, so that
+    they win."""
 
     def __post_init__(self) -> None:
         unknown = set(self.resource_versions) - set(RESOURCE_VERSIONS)
