@@ -55,6 +55,7 @@ NAMESPACES: Final = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
 PODS: Final = Kind("", "v1", "pods", "Pod", namespaced=True)
 EVENTS: Final = Kind("", "v1", "events", "Event", namespaced=True)
 SERVICE_ACCOUNTS: Final = Kind("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
+LEASES: Final = Kind("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 RESOURCE_QUOTAS: Final = Kind("", "v1", "resourcequotas", "ResourceQuota", namespaced=True)
 
 RESOURCE_CLAIMS: Final = Kind(
