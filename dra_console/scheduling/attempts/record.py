@@ -100,7 +100,7 @@ class Recorder:
         newest.repeats += 1
         newest.steps = one.steps
         if newest.body_digest == one.body.digest:
-            newest.body = None
+            newest.body, newest.claim_uids = None, ()
         else:
             newest.body = one.body
             newest.claim_uids = tuple(claim.uid for claim in one.subject.claims)
@@ -133,12 +133,13 @@ class Recorder:
                     values["kept"] = kept[body_digest]
                 for some in some_of(pks):
                     Attempt.objects.filter(pk__in=some).update(**values)
-            news = {uid for one in changed if one.body is not None for uid in one.claim_uids}
-            publish(self._cluster, news)
+            if bodies:
+                publish(self._cluster, {uid for one in changed for uid in one.claim_uids})
         for newest in changed:
             newest.repeats = 0
             if newest.body is not None:
                 newest.body_digest, newest.body = newest.body.digest, None
+                newest.claim_uids = ()
 
     def _write_fresh(self, fresh: Mapping[str, Try], *, at: datetime) -> None:
         with transaction.atomic():

@@ -19,6 +19,9 @@ KEPT_PER_SUBJECT: Final = 20
 ROWS_AT_ONCE: Final = 500
 """To bound the number of SQL parameters."""
 
+CLAIMS_TOLD_OF: Final = 200
+"""At once, each by a message of its own; pages of claims that wait look again every 5 s anyway."""
+
 Item = TypeVar("Item")
 
 
@@ -88,9 +91,8 @@ def forget_oldest(cluster: Cluster, subject_uids: Iterable[str]) -> None:
 
 def publish(cluster: Cluster, claim_uids: Iterable[str]) -> None:
     """Tell browsers, once it is committed, that something new was said of these claims."""
-    topics = [events.claim_topic(cluster.pk, uid) for uid in claim_uids]
-    if topics:
-        events.publish_on_commit(events.attempts_topic(cluster.pk), *topics)
+    topics = [events.claim_topic(cluster.pk, uid) for uid in islice(claim_uids, CLAIMS_TOLD_OF)]
+    events.publish_on_commit(events.attempts_topic(cluster.pk), *topics)
 
 
 def some_of(each: Iterable[Item]) -> Iterator[list[Item]]:
