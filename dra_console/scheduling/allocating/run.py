@@ -197,13 +197,13 @@ def _commit(state: _Run, waiting: WaitingPod, placed: Placed) -> bool:
     ]
     plan = Plan(planned, PodToBind(pod.namespace, pod.name, pod.uid, placed.node_name))
     (done,) = write_all(state.client, state.cluster, [plan], lease=state.lease)
+    pod_events.tell(state.client, [(plan, done)])
     if not isinstance(done, Written):
         log.warning("pod not bound", pod=str(pod), reason=done.reason)
         state.carried = Carried(read_snapshot(state.cluster).snapshot)
         return False
     state.carried.take(map(decode_claim, done.claims))
     add_pod(state.uses.setdefault(placed.node_name, NodeUse()), pod.raw)
-    pod_events.scheduled(state.client, pod, placed.node_name)
     return True
 
 

@@ -129,11 +129,16 @@ class PlanWriting:
         if pod is not None:
             match preparation_of(self._claims, now=self.now, timeout=self.timeout):
                 case Preparing(reason, until):
-                    self.outcome = Waiting(tuple(self._claims), reason, until)
+                    self.outcome = Waiting(
+                        tuple(self._claims),
+                        reason,
+                        until,
+                        is_new=bool(self._allocated or self._reserved),
+                    )
                     return
                 case NotPrepared(claim, reason):
                     self._give_up(claim, pod)
-                    self.outcome = Dropped(reason, self._known())
+                    self.outcome = Dropped(reason, self._known(), gave_back=True)
                     return
             bind(self.writer, pod)
         self.outcome = Written(tuple(self._claims))

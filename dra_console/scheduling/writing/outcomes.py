@@ -29,6 +29,9 @@ class Waiting:
     until: datetime
     """When the time for the preparation is over."""
 
+    is_new: bool = False
+    """It waits since this write."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
@@ -37,6 +40,9 @@ class Dropped:
     reason: str
     claims: tuple[JsonObject, ...] = ()
     """Those that are known to be different from what was planned with."""
+
+    gave_back: bool = False
+    """Devices were not prepared, in time or at all, and were given back: back off."""
 
 
 @dataclass(frozen=True, slots=True)
