@@ -12,7 +12,7 @@ from typing import TypeAlias
 from dra_console.allocator.model import DeviceId, DeviceResult, PoolId
 from dra_console.allocator.quantity import Quantity
 from dra_console.allocator.world.counters import Counter
-from dra_console.scheduling.coexistence.facts import HeldClaim, PoolFacts, World, pools_of
+from dra_console.scheduling.coexistence.facts import HeldClaim, PoolFacts, World
 from dra_console.scheduling.coexistence.findings import (
     CLAIMS_NAMED,
     ClaimRef,
@@ -24,10 +24,9 @@ from dra_console.scheduling.coexistence.findings import (
 Uses: TypeAlias = Sequence[tuple[HeldClaim, DeviceResult]]
 
 
-def double_bookings(world: World) -> Iterator[Finding]:
+def double_bookings(world: World, pools: Mapping[PoolId, PoolFacts]) -> Iterator[Finding]:
     """Find devices, shares and partitions that were given to more than there is."""
     uses = _uses(world.claims)
-    pools = pools_of(world.slices or ())
     for device_id, of_device in uses.items():
         exclusive = [use for use in of_device if use[1].share_id is None]
         if exclusive and len(of_device) > 1:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dra_console.allocator.model import DeviceId, Taint
-from dra_console.scheduling.coexistence.facts import PLAIN, HeldClaim, World, pools_of
+from dra_console.scheduling.coexistence.facts import HeldClaim, World
 from dra_console.scheduling.coexistence.findings import (
     ClaimRef,
     Finding,
@@ -26,17 +26,15 @@ OUR_MANAGER: Final = SCHEDULER_NAME
 def foreign_allocations(world: World) -> Iterator[Finding]:
     """Find claims that hold managed devices and were allocated by somebody else."""
     rules = [rule for rule in world.taint_rules if rule.taint.key == MANAGED_TAINT_KEY]
-    pools = pools_of(world.slices or ())
+    if not rules:
+        return
     by_rules = TaintsByRules(rules)
     for claim in world.claims:
         for result in claim.results:
             if result.admin_access:
                 continue
             device_id = result.device_id
-            pool = pools.get(device_id.pool_id)
-            device = pool.devices.get(device_id.device, PLAIN) if pool else PLAIN
-            taints = (*device.taints, *by_rules.on(device_id))
-            mark = next((taint for taint in taints if taint.key == MANAGED_TAINT_KEY), None)
+            mark = next(iter(by_rules.on(device_id)), None)
             scheduler = foreign_scheduler_of(claim, world) if mark else ""
             if mark and scheduler:
                 yield _foreign(claim, device_id, mark, scheduler=scheduler)

@@ -18,7 +18,6 @@ from dra_console.scheduling.coexistence.facts import (
     HeldClaim,
     PoolFacts,
     World,
-    pools_of,
 )
 from dra_console.scheduling.coexistence.findings import (
     CLAIMS_NAMED,
@@ -32,23 +31,23 @@ SETTLES_WITHIN: Final = timedelta(seconds=60)
 """A driver that restarts has published its pool again by then."""
 
 
-def inventory_findings(world: World) -> Iterator[Finding]:
+def inventory_findings(world: World, pools: Mapping[PoolId, PoolFacts]) -> Iterator[Finding]:
     """Find held devices that vanished, are of an incomplete pool, or are to be emptied."""
     if world.slices is None:
         return
-    pools = pools_of(world.slices)
     taints = TaintsByRules(world.taint_rules)
     gone: defaultdict[PoolId, list[tuple[HeldClaim, DeviceResult]]] = defaultdict(list)
     in_part: defaultdict[PoolId, list[tuple[HeldClaim, DeviceResult]]] = defaultdict(list)
     for claim in world.claims:
         for result in claim.results:
             device_id = result.device_id
-            pool = pools.get(device_id.pool_id)
+            pool_id = device_id.pool_id
+            pool = pools.get(pool_id)
             device = pool.devices.get(device_id.device) if pool else None
             if pool is None or (device is None and pool.is_complete):
-                gone[device_id.pool_id].append((claim, result))
+                gone[pool_id].append((claim, result))
             elif not pool.is_complete:
-                in_part[device_id.pool_id].append((claim, result))
+                in_part[pool_id].append((claim, result))
             for taint in (*(device or PLAIN).taints, *taints.on(device_id)):
                 if taint.effect == NO_EXECUTE:
                     yield _to_be_emptied(claim, result, taint)

@@ -30,7 +30,7 @@ from tests.builders.objects import (
     an_allocated_claim,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
 LATER = SEEN_AT + timedelta(minutes=5)
 QUERIES_WITHOUT_CHANGE = 6

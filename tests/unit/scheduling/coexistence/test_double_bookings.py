@@ -10,7 +10,8 @@ from dra_console.allocator.decoding.decode import decode_claim, decode_snapshot
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.search.search import Allocated, allocate
 from dra_console.scheduling.coexistence.double_bookings import double_bookings
-from dra_console.scheduling.coexistence.findings import FindingKind
+from dra_console.scheduling.coexistence.facts import pools_of
+from dra_console.scheduling.coexistence.findings import Finding, FindingKind
 from tests.builders.objects import (
     a_class,
     a_counter_set,
@@ -43,9 +44,14 @@ def allocated_in_turn(world: Sequence[JsonObject], asked: Sequence[JsonObject]) 
     return objects
 
 
+def booked_twice(*objects: JsonObject) -> list[Finding]:
+    world = known(*objects)
+    return list(double_bookings(world, pools_of(world.slices or ())))
+
+
 def is_held_alone(world: Sequence[JsonObject]) -> bool:
     """Tell whether the drawn claims of the world itself do not overlap by counters."""
-    return not list(double_bookings(known(*world)))
+    return not (booked_twice(*world))
 
 
 @given(world=worlds(), asked=st.lists(claims(), min_size=1, max_size=4))
@@ -54,7 +60,7 @@ def test_what_the_allocator_gave_away_is_never_a_double_booking(
 ) -> None:
     assume(is_held_alone(world))
 
-    assert not list(double_bookings(known(*allocated_in_turn(world, asked))))
+    assert not (booked_twice(*allocated_in_turn(world, asked)))
 
 
 @given(
@@ -83,7 +89,7 @@ def test_every_device_that_is_given_to_a_second_claim_is_found(
 
     told = [
         finding
-        for finding in double_bookings(known(*objects, second))
+        for finding in booked_twice(*objects, second)
         if finding.kind is FindingKind.DOUBLE_BOOKING
     ]
 
