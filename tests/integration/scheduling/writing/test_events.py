@@ -67,7 +67,7 @@ def test_what_is_said_again_is_counted_in_one_event_and_seldom_written(
 
 def test_a_pod_says_itself_why_it_has_no_node(client: Client, pod: Regarding) -> None:
     recorder = Recorder(client)
-    since = set()
+    since: set[str] = set()
 
     for message in ("first reason", "second reason"):
         recorder.say(remarks.failed_scheduling(pod, message))
