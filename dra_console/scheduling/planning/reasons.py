@@ -24,7 +24,7 @@ def headline(left_out: Mapping[str, Sequence[str]], *, lack_devices: int, nodes:
     more = len(parts) - REASONS_TOLD
     if more > 0:
         parts = [*parts[:REASONS_TOLD], f"and {more} more reasons"]
-    return f"0 of {nodes} nodes {'takes' if nodes == 1 else 'take'} it: {', '.join(parts)}"
+    return f"0 of {nodes} {'node takes' if nodes == 1 else 'nodes take'} it: {', '.join(parts)}"
 
 
 def counted(reason: str, nodes: int) -> str:
