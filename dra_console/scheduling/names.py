@@ -5,6 +5,7 @@ from typing import Final
 from dra_console.mirror.placed_pods import SCHEDULER_NAME
 
 __all__ = [
+    "CONFIRMED_ANNOTATION",
     "MANAGED_TAINT_KEY",
     "PLACEMENT_ANNOTATION",
     "PRIORITY_ANNOTATION",
@@ -27,3 +28,9 @@ PLACEMENT_ANNOTATION: Final = "dra-console.io/placement"
 PRIORITY_ANNOTATION: Final = "dra-console.io/priority"
 """On a claim that is reserved ahead: a whole number, compared with the priority of pods; 0
 without it."""
+
+CONFIRMED_ANNOTATION: Final = "dra-console.io/confirmed"
+"""On claims that a pod was bound with that had been reserved by an earlier try (random text).
+
+Written by the console alone; its only use is that the claim gets another version.
+"""

@@ -9,6 +9,7 @@ from typing import Final
 
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.model import Json, JsonObject
+from dra_console.scheduling.names import CONFIRMED_ANNOTATION
 from dra_console.scheduling.writing.plan import PodToBind
 from dra_console.scheduling.writing.times import seconds_text
 
@@ -53,6 +54,18 @@ def with_finalizer(claim: JsonObject) -> JsonObject:
 def without_finalizer(claim: JsonObject) -> JsonObject:
     """Return the claim without the protection."""
     return _with_finalizers(claim, [each for each in _finalizers(claim) if each != FINALIZER])
+
+
+def confirmation_of(claim: JsonObject) -> Json:
+    """Return what was written on the claim before its pod was bound, if anything."""
+    return object_of(_metadata(claim).get("annotations")).get(CONFIRMED_ANNOTATION)
+
+
+def with_confirmation(claim: JsonObject, token: str) -> JsonObject:
+    """Return the claim with `token` on it."""
+    metadata = _metadata(claim)
+    annotations = {**object_of(metadata.get("annotations")), CONFIRMED_ANNOTATION: token}
+    return {**claim, "metadata": {**metadata, "annotations": annotations}}
 
 
 def allocation_of(claim: JsonObject) -> JsonObject | None:

@@ -4,6 +4,8 @@ A claim that is not as it was planned with is never written over: `ClaimChangedE
 became of it, in kube-scheduler's words.
 """
 
+import secrets
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -12,6 +14,7 @@ from dra_console.kube.errors import ApiError, ConflictError, NotFoundError
 from dra_console.scheduling.writing.claim_status import (
     CONSUMERS_LIMIT,
     allocation_of,
+    confirmation_of,
     consumers_of,
     deallocated,
     has_finalizer,
@@ -21,6 +24,7 @@ from dra_console.scheduling.writing.claim_status import (
     name_of,
     version_of,
     with_allocation,
+    with_confirmation,
     with_finalizer,
     with_reservation,
     without_finalizer,
@@ -125,19 +129,54 @@ def reserve(writer: Writer, claim: JsonObject, pod: PodToBind) -> JsonObject:
         ApiError: as `put_claim`.
 
     """
+
+    def reserved(live: JsonObject) -> JsonObject:
+        check_room(live, pod)
+        return put_claim(
+            writer,
+            WritePoint.RESERVATION,
+            with_reservation(live, pod),
+            stands=lambda by_now: is_reserved_for(by_now, pod),
+            subresource="status",
+        )
+
+    return _in_spite_of_others(writer, claim, reserved)
+
+
+def confirm(writer: Writer, claim: JsonObject, pod: PodToBind) -> JsonObject:
+    """Give a claim that is reserved for the pod already another version before the pod is bound.
+
+    Whoever reserved it may have begun to take that back: a run that ended since, or a request
+    whose answer was lost. Such a write names the version before, and fails from here on.
+
+    Raises:
+        ClaimChangedError: it is no longer allocated so and reserved for the pod.
+        ApiError: as `put_claim`.
+
+    """
+    token = secrets.token_hex(4)
+
+    def confirmed(live: JsonObject) -> JsonObject:
+        if not is_reserved_for(live, pod):
+            raise ClaimChangedError(f"claim {name_of(live)} lost pod {pod} in the meantime", live)
+        return put_claim(
+            writer,
+            WritePoint.CONFIRMATION,
+            with_confirmation(live, token),
+            stands=lambda by_now: confirmation_of(by_now) == token,
+        )
+
+    return _in_spite_of_others(writer, claim, confirmed)
+
+
+def _in_spite_of_others(
+    writer: Writer, claim: JsonObject, write: Callable[[JsonObject], JsonObject]
+) -> JsonObject:
+    """Write on an allocated claim; when it has changed, on what it is now, if allocated alike."""
     planned_with = allocation_of(claim)
     for attempt in range(1, TRIES + 1):
-        if is_reserved_for(claim, pod):
-            return claim
-        check_room(claim, pod)
         try:
-            return put_claim(
-                writer,
-                WritePoint.RESERVATION,
-                with_reservation(claim, pod),
-                stands=lambda live: is_reserved_for(live, pod),
-                subresource="status",
-            )
+            return write(claim)
         except (ConflictError, NotFoundError) as error:
             changed = _changed(writer, claim, error)
             live = changed.claim

@@ -29,6 +29,7 @@ from dra_console.scheduling.writing.claim_writes import (
     TooManyConsumersError,
     allocate,
     check_room,
+    confirm,
     free,
     protect,
     reserve,
@@ -140,6 +141,7 @@ class PlanWriting:
                     self._give_up(claim, pod)
                     self.outcome = Dropped(reason, self._known(), gave_back=True)
                     return
+            self._confirm(pod)
             bind(self.writer, pod)
         self.outcome = Written(tuple(self._claims))
 
@@ -158,6 +160,11 @@ class PlanWriting:
             raise
         self._claims[index] = stored
         self._allocated.append(index)
+
+    def _confirm(self, pod: PodToBind) -> None:
+        for index, claim in enumerate(self._claims):
+            if index not in self._allocated and index not in self._reserved:
+                self._claims[index] = confirm(self.writer, claim, pod)
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Do a step, and turn what stops it into an outcome."""

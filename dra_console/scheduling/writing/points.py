@@ -14,6 +14,9 @@ class WritePoint(StrEnum):
     NOTE = "note"
     ALLOCATION = "allocation"
     RESERVATION = "reservation"
+    CONFIRMATION = "confirmation"
+    """A claim that was reserved before gets another version."""
+
     BINDING = "binding"
     NOTE_RENEWAL = "note renewal"
     """The note takes the API server's answer, or is withdrawn."""

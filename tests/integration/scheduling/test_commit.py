@@ -270,19 +270,32 @@ def test_who_has_lost_the_lease_writes_nothing(server: ScriptedServer, cluster: 
     assert not server.asked
 
 
-def test_a_claim_that_is_allocated_and_reserved_is_not_written_again(
+def test_a_claim_reserved_by_an_earlier_try_gets_another_version_before_its_pod_is_bound(
     server: ScriptedServer, cluster: Cluster
 ) -> None:
-    held = an_allocated_claim("train")
-    status = held["status"]
-    assert isinstance(status, dict)
-    status["reservedFor"] = [{"resource": "pods", "name": "train", "uid": "pod-uid"}]
-    server.will_answer(BOUND)
+    server.will_answer(Answer(HELD), BOUND)
 
-    outcome = written(server, cluster, a_plan(PlannedClaim(held, None)))
+    outcome = written(server, cluster, a_plan(PlannedClaim(HELD, None)))
 
-    assert outcome == Written((held,))
-    assert asked_of(server) == [("POST", "binding")]
+    sent: Any = server.asked[0].body
+    annotations = sent["metadata"].pop("annotations")
+    assert isinstance(outcome, Written)
+    assert asked_of(server) == [("PUT", "train"), ("POST", "binding")]
+    assert list(annotations) == ["dra-console.io/confirmed"]
+    assert sent == HELD
+
+
+def test_a_pod_is_not_bound_with_a_claim_that_was_taken_back_meanwhile(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(refusal(409, "has been modified"), Answer(PROTECTED))
+
+    outcome = written(server, cluster, a_plan(PlannedClaim(HELD, None)))
+
+    assert outcome == Dropped(
+        "claim team-research/train got deallocated in the meantime", (PROTECTED,)
+    )
+    assert ("POST", "binding") not in asked_of(server)
 
 
 def test_a_claim_takes_no_more_than_256_pods(server: ScriptedServer, cluster: Cluster) -> None:
