@@ -5,7 +5,7 @@ it, and puts nodes, devices and claims into the `Fleet` that the board was made 
 several threads at once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from dra_console.allocator.model import JsonObject
@@ -36,7 +36,10 @@ class NodeBoard:
             DecodeError: name or labels are of the wrong kind.
 
         """
-        facts = facts_of(node)
+        self.put_facts(facts_of(node))
+
+    def put_facts(self, facts: NodeFacts) -> None:
+        """Take what was read of a node."""
         if self._facts.get(facts.node.name) != facts:
             self._facts[facts.node.name] = facts
             self.columns.node_changed(facts.node.name)
@@ -75,6 +78,10 @@ class NodeBoard:
     def facts(self, name: str) -> NodeFacts | None:
         """Return what is known of a node."""
         return self._facts.get(name)
+
+    def all_facts(self) -> Collection[NodeFacts]:
+        """Return what is known of all nodes."""
+        return self._facts.values()
 
     def used_on(self, name: str) -> Amounts:
         """Return what is in use on a node."""

@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from dra_console.allocator.search.change_log import ChangeLog
 from dra_console.allocator.search.roster import Roster
-from dra_console.scheduling.planning.filters import lacking, preference, why_not
+from dra_console.scheduling.planning.filters import Lack, lacking, preference, why_not
 from dra_console.scheduling.planning.grouped import Grouped
 from dra_console.scheduling.planning.held_devices import held_on
 from dra_console.scheduling.planning.node_facts import NodeFacts
@@ -44,7 +44,7 @@ class Columns:
         self._use_log: Final = ChangeLog()
         self._by_reason: Final = _Kept[NodeWish, str](self._facts_log)
         self._liked: Final = _Kept[NodeWish, tuple[int, int]](self._facts_log)
-        self._lacking: Final = _Kept[Requests, str](self._use_log)
+        self._lacking: Final = _Kept[Requests, Lack | None](self._use_log)
         self._held: Final = Grouped(self._held_at)
         roster.nodes.log.follow(self._held)
 
@@ -76,8 +76,8 @@ class Columns:
             wish, lambda position: why_not(self._facts_at(position), wish), self._count
         )
 
-    def by_lacking(self, requests: Requests) -> Mapping[str, int]:
-        """Group nodes by the resource that is too short; the empty text is that none is."""
+    def by_lacking(self, requests: Requests) -> Mapping[Lack | None, int]:
+        """Group nodes by the resource that is too short; `None` if none is."""
         return self._lacking.groups(requests, partial(self._lacking_at, requests), self._count)
 
     def by_preference(self, wish: NodeWish) -> Mapping[tuple[int, int], int]:
@@ -98,7 +98,7 @@ class Columns:
     def _facts_at(self, position: int) -> NodeFacts | None:
         return self._facts.get(self.name_at(position))
 
-    def _lacking_at(self, requests: Requests, position: int) -> str:
+    def _lacking_at(self, requests: Requests, position: int) -> Lack | None:
         return lacking(self._facts_at(position), self._use.on(self.name_at(position)), requests)
 
     def _held_at(self, position: int) -> int:

@@ -8,11 +8,11 @@ ready, is read here from the node itself as well: those taints may be late, or n
 them. The tolerations that go with them count.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from dra_console.allocator.model import Node
 from dra_console.allocator.world.nodes import selects
-from dra_console.mirror.pod_requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, Amounts
+from dra_console.mirror.pod_requests import CPU, EPHEMERAL_STORAGE, MEMORY, Amounts
 from dra_console.scheduling.planning.node_facts import PODS, NodeFacts
 from dra_console.scheduling.planning.tolerations import NodeTaint, untolerated, unwelcome
 from dra_console.scheduling.planning.wishes import NodeWish
@@ -47,22 +47,33 @@ def why_not(facts: NodeFacts | None, wish: NodeWish) -> str:
     return f"offers what cannot be read: {facts.problem}" if facts.problem else ""
 
 
-def lacking(facts: NodeFacts | None, used: Amounts, requests: tuple[tuple[str, int], ...]) -> str:
-    """Name the first resource that is too short on a node for a pod; empty if none is.
+class Lack(NamedTuple):
+    """A resource that is too short on a node."""
+
+    resource: str
+    is_offered: bool
+    """False: the node has none of it at all."""
+
+
+def lacking(
+    facts: NodeFacts | None, used: Amounts, requests: tuple[tuple[str, int], ...]
+) -> Lack | None:
+    """Name the first resource that is too short on a node for a pod.
 
     `used` is by resource, `pods` included.
     """
     if facts is None:
-        return ""
+        return None
     offers = facts.offers
     if PODS in offers and used.get(PODS, 0) >= offers[PODS]:
-        return PODS
+        return Lack(PODS, is_offered=True)
     for name, amount in requests:
         if name not in offers and name in TAKES_ANY_AMOUNT:
             continue
-        if used.get(name, 0) + amount > offers.get(name, 0):
-            return name
-    return ""
+        offered = offers.get(name, 0)
+        if used.get(name, 0) + amount > offered:
+            return Lack(name, is_offered=offered > 0)
+    return None
 
 
 def preference(facts: NodeFacts | None, wish: NodeWish) -> tuple[int, int]:
@@ -76,11 +87,6 @@ def preference(facts: NodeFacts | None, wish: NodeWish) -> tuple[int, int]:
         sum(weight for weight, term in wish.preferred if selects(term, node=facts.node)),
         -unwelcome(facts.taints, wish.tolerations),
     )
-
-
-def is_counted_resource(name: str) -> bool:
-    """Tell whether it is a resource that every node has or that its kubelet counts itself."""
-    return name in TAKES_ANY_AMOUNT or name.startswith(HUGE_PAGES)
 
 
 def _is_selected(node: Node, wish: NodeWish) -> bool:

@@ -19,7 +19,7 @@ class Grouped(Generic[V]):
     def __init__(self, value_of: Callable[[int], V]) -> None:
         """Take what looks at the node in a position."""
         self._value_of: Final = value_of
-        self._known: Final[list[V | None]] = []
+        self._known: Final[list[V]] = []
         self._groups: Final[dict[V, int]] = {}
         self._stale = 0
 
@@ -46,7 +46,7 @@ class Grouped(Generic[V]):
 
     def _look_again(self, position: int, bit: int) -> None:
         value, before = self._value_of(position), self._known[position]
-        if value == before or before is None:
+        if value == before:
             return
         self._known[position] = value
         others = self._groups[before] ^ bit

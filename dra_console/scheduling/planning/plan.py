@@ -5,7 +5,7 @@ then what allocated claims allow, then the allocator tries the nodes that are le
 ones first, until all claims fit on one.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from dra_console.allocator.world.nodes import NodeSelectorError
 from dra_console.scheduling.planning.board import NodeBoard
 from dra_console.scheduling.planning.claims import claims_in_the_way, unavailable_on
 from dra_console.scheduling.planning.columns import Columns
+from dra_console.scheduling.planning.extended import needs_claim
 from dra_console.scheduling.planning.grouped import positions_in
 from dra_console.scheduling.planning.managed import as_written, tolerating_managed
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
@@ -51,6 +52,12 @@ def plan_pod(  # noqa: PLR0913 - what a plan is made from
     """
     if reason := claims_in_the_way(claims, pod_uid=wish.uid, in_flight=in_flight):
         return NotPlaced(reason)
+    if refused := needs_claim(
+        wish.requests,
+        classes=board.fleet.roster.index.classes.values(),
+        nodes=board.all_facts(),
+    ):
+        return refused
     try:
         nodes = _sort(board, wish, claims, overdue=overdue)
         return _choose(board, wish, claims, nodes, step_budget=step_budget)
@@ -74,13 +81,16 @@ def _sort(
     board: NodeBoard, wish: PodWish, claims: Sequence[ResourceClaim], *, overdue: Collection[str]
 ) -> _Sorted:
     columns = board.columns
-    left, left_out = _kept(columns.by_reason(wish.nodes), columns.present)
+    present = columns.present
+    reasons = columns.by_reason(wish.nodes)
+    left_out = {why: nodes & present for why, nodes in reasons.items() if why and nodes & present}
+    left = reasons.get("", 0) & present
     if left:
         lacking = columns.by_lacking(wish.requests)
-        still, short = _kept(lacking, left)
-        for resource, nodes in short.items():
-            left_out[reason_of_lack(board, wish, resource, nodes)] = nodes
-        left = still
+        for lack, nodes in lacking.items():
+            if lack is not None and nodes & left:
+                left_out[reason_of_lack(board, wish, lack, nodes & left)] = nodes & left
+        left &= lacking.get(None, 0)
     unavailable: dict[str, ResourceClaim] = {}
     for claim in claims:
         if claim.allocation is None or not left:
@@ -92,14 +102,6 @@ def _sort(
             left_out[reason] = left_out.get(reason, 0) | nodes
             left &= ~nodes
     return _Sorted(left, left_out, unavailable)
-
-
-def _kept(groups: Mapping[str, int], among: int) -> tuple[int, dict[str, int]]:
-    """Divide nodes into those without a reason against them and the others by reason."""
-    left_out = {
-        reason: nodes & among for reason, nodes in groups.items() if reason and nodes & among
-    }
-    return groups.get("", 0) & among, left_out
 
 
 def _choose(

@@ -5,6 +5,8 @@ from typing import Final
 
 from dra_console.mirror.pod_requests import spelled
 from dra_console.scheduling.planning.board import NodeBoard
+from dra_console.scheduling.planning.extended import serving_class
+from dra_console.scheduling.planning.filters import Lack
 from dra_console.scheduling.planning.grouped import positions_in
 from dra_console.scheduling.planning.node_facts import PODS
 from dra_console.scheduling.planning.wishes import PodWish
@@ -37,19 +39,20 @@ def counted(reason: str, nodes: int) -> str:
     return reason
 
 
-def reason_of_lack(board: NodeBoard, wish: PodWish, resource: str, nodes: int) -> str:
+def reason_of_lack(board: NodeBoard, wish: PodWish, lack: Lack, nodes: int) -> str:
     """Say how short a resource is on nodes that are given as bits; one text for all of them."""
+    resource = lack.resource
     if resource == PODS:
         return "takes no more pods"
-    wanted = dict(wish.requests)[resource]
-    most, is_offered = 0, False
-    for position in positions_in(nodes):
-        name = board.columns.name_at(position)
-        facts = board.facts(name)
-        if facts is not None and resource in facts.offers:
-            is_offered = True
-            most = max(most, facts.offers[resource] - board.used_on(name).get(resource, 0))
-    if not is_offered:
-        return f"offers no {resource}"
-    left = f"{'at most ' if nodes.bit_count() > 1 else ''}{spelled(resource, most)} left"
-    return f"lacks {resource}: {spelled(resource, wanted)} wanted, {left}"
+    if not lack.is_offered:
+        served = serving_class(resource, classes=board.fleet.roster.index.classes.values())
+        by_claim = f", and no claim is made for DeviceClass {served.name}" if served else ""
+        return f"offers no {resource}{by_claim}"
+    names = [board.columns.name_at(position) for position in positions_in(nodes)]
+    most = max(
+        facts.offers.get(resource, 0) - board.used_on(name).get(resource, 0)
+        for name in names
+        if (facts := board.facts(name)) is not None
+    )
+    left = f"{'at most ' if len(names) > 1 else ''}{spelled(resource, max(most, 0))} left"
+    return f"lacks {resource}: {spelled(resource, dict(wish.requests)[resource])} wanted, {left}"
