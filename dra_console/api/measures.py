@@ -16,6 +16,7 @@ from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from dra_console.api.conflict_measures import conflict_measures
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.models import (
     ClaimState,
@@ -45,6 +46,7 @@ def measures(*, now: datetime) -> Iterator[Metric]:
     yield from _servers(enabled, now=now)
     yield from _kinds(enabled, now=now)
     yield from _contents(enabled)
+    yield from conflict_measures([one.cluster for one in enabled], prefix=PREFIX, now=now)
 
 
 def _build() -> Metric:

@@ -23,6 +23,7 @@ from dra_console.allocator.validation.validate import FieldError, validate_claim
 from dra_console.api.explanation_shapes import ExplainQuery, ExplanationSerializer
 from dra_console.api.problems import Problem
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
+from dra_console.api.releases import released
 from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
@@ -82,7 +83,9 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
     answer_classes: ClassVar[Mapping[str, type[serializers.Serializer[Any]]]] = {
         "explain": ExplanationSerializer,
         "attempts": AttemptListSerializer,
+        "release": ResourceClaimSerializer,
     }
+    guarded_actions = frozenset({"release"})
     query_classes: ClassVar[Mapping[str, type[Query]]] = {
         "list": ResourceClaimQuery,
         "explain": ExplainQuery,
@@ -141,6 +144,17 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         claim = self.readable_row(name, namespace=namespace)
         rows = Attempt.objects.of(self.cluster, claim.uid)
         return self.answer(AttemptListSerializer({"items": rows}).data, freshness=freshness)
+
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, name: str, namespace: str) -> Response:
+        """Take devices back as yourself, where no living consumer has the claim.
+
+        `If-Match` names the version that you saw. Where kube-controller-manager runs it does
+        this by itself.
+        """
+        row = self.readable_row(name, namespace=namespace)
+        if_match = request.headers.get("If-Match")
+        return Response(released(self.account, row, if_match=if_match))
 
 
 def _explained_now(cluster: Cluster, claim: ResourceClaim) -> Explanation:

@@ -40,6 +40,9 @@ class DescribedView(APIView):
     answer_classes: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
     """Describe what further actions answer."""
 
+    guarded_actions: ClassVar[frozenset[str]] = frozenset()
+    """Further actions that need `If-Match`, as every deletion does."""
+
     lookup_pattern: ClassVar[str] = CLUSTER_SCOPED
     """How an address names one object."""
 
@@ -56,7 +59,7 @@ class ConsoleSchema(AutoSchema):
         # A serializer without fields has no properties, which drf-spectacular trips over.
         parameters: list[Any] = [query_class] if query_class().fields else []
         parameters += [p for p in PATH_PARAMETERS if f"{{{p.name}}}" in self.path]
-        if self.method == "DELETE":
+        if self.method == "DELETE" or self.view.action in self.view.guarded_actions:
             parameters.append(
                 OpenApiParameter(
                     "If-Match",

@@ -4,9 +4,11 @@ from django.urls import include, path, re_path
 
 from dra_console.api.addresses import ConsoleRouter
 from dra_console.api.clusters import ClustersViewSet
+from dra_console.api.conflicts import ConflictViewSet
 from dra_console.api.deviceclasses import DeviceClassViewSet
 from dra_console.api.devices import DeviceViewSet
 from dra_console.api.document import DocumentView, viewer
+from dra_console.api.manageddevices import ManagedDevicesViewSet
 from dra_console.api.nodes import NodeViewSet
 from dra_console.api.nowhere import NowhereView
 from dra_console.api.objectproblems import ObjectProblemViewSet
@@ -20,8 +22,10 @@ app_name = "api"
 router = ConsoleRouter()
 for plural, viewset in {
     "clusters": ClustersViewSet,
+    "conflicts": ConflictViewSet,
     "deviceclasses": DeviceClassViewSet,
     "devices": DeviceViewSet,
+    "manageddevices": ManagedDevicesViewSet,
     "nodes": NodeViewSet,
     "objectproblems": ObjectProblemViewSet,
     "pools": PoolViewSet,
