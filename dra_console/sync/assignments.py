@@ -1,6 +1,7 @@
 """Keep who holds which device, from when to when, in step with the claims' allocations."""
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -59,14 +60,7 @@ def follow_allocations(
     ]
     if not touched:
         return False
-    open_now: dict[str, dict[Held, int]] = defaultdict(dict)
-    for row in DeviceAssignment.objects.filter(
-        cluster=cluster,
-        claim_uid__in={row.uid for each in touched for row in (each.before, each.after) if row},
-        released_at=None,
-    ):
-        held = Held(row.request, row.driver, row.pool, row.device, row.share_id)
-        open_now[row.claim_uid][held] = row.pk
+    open_now = _open_now(cluster, claim_uids={each.before.uid for each in touched if each.before})
     released: list[int] = []
     opened: list[bulk.Values] = []
     for change in touched:
@@ -74,7 +68,7 @@ def follow_allocations(
         if claim is None:
             continue
         wanted = held_by(change.after.allocation) if change.after else {}
-        was_open = open_now[claim.uid]
+        was_open = open_now.get(claim.uid, {})
         released += [pk for held, pk in was_open.items() if held not in wanted]
         opened += [
             _assignment(claim, held, result, seen_at=seen_at)
@@ -85,6 +79,18 @@ def follow_allocations(
         DeviceAssignment.objects.filter(pk__in=released).update(released_at=seen_at)
     bulk.write_values(DeviceAssignment, opened)
     return bool(released or opened)
+
+
+def _open_now(cluster: Cluster, *, claim_uids: Collection[str]) -> Mapping[str, Mapping[Held, int]]:
+    """Read the open assignments of claims, with their primary keys."""
+    found: dict[str, dict[Held, int]] = defaultdict(dict)
+    if claim_uids:
+        rows = DeviceAssignment.objects.filter(
+            cluster=cluster, claim_uid__in=claim_uids, released_at=None
+        )
+        for pk, claim_uid, *held in rows.order_by().values_list("pk", "claim_uid", *Held._fields):
+            found[claim_uid][Held(*held)] = pk
+    return found
 
 
 def _assignment(

@@ -1,6 +1,6 @@
 """What a device's row repeats of its entry in a slice. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -81,7 +81,7 @@ def device_row(
     )
 
 
-def names_by_uuid(published: Sequence[JsonObject], *, driver: str) -> dict[str, str]:
+def names_by_uuid(published: Iterable[JsonObject], *, driver: str) -> dict[str, str]:
     """Map the UUIDs that devices of a pool publish to their names."""
     names = _names_in_domain(driver).uuid
     return {

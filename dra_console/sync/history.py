@@ -76,6 +76,8 @@ def _of_claim(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
     if new := [name for name in consumers if name not in consumers_before]:
         yield "reserved", _first("reserved_for", new)
     said_before, said = _device_statuses_of(before), _device_statuses_of(after)
+    if said_before == said:
+        return
     if news := [
         f"{device}: {words or 'nothing more'}"
         for device, words in {**dict.fromkeys(said_before, ""), **said}.items()

@@ -1,7 +1,7 @@
 """Why no device of a pool can be allocated. Pure; the rules are dra-semantics.md 3.2 and 3.4."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
@@ -25,20 +25,19 @@ def _problems(slices: Sequence[SliceFacts]) -> Iterator[str]:
     elif len(slices) != counts[0]:
         generation = slices[0].generation
         yield f"{len(slices)} of {counts[0]} slices of generation {generation} seen"
-    if nameless := sorted(name for name in _device_names(slices) if not is_label(name)):
+    device_names = [name for each in slices for name in each.device_names]
+    if nameless := sorted(name for name in device_names if not is_label(name)):
         yield f"a device has a name that Kubernetes does not allow: {nameless[0]!r}"
-    if twice := _twice(_device_names(slices)):
+    if twice := _twice(device_names):
         yield f"device name occurs more than once: {twice}"
-    if twice := _twice(counters.name for each in slices for counters in each.declared):
+    if twice := _twice([counters.name for each in slices for counters in each.declared]):
         yield f"counter set occurs more than once: {twice}"
     yield from _dangling_draws(slices)
 
 
-def _device_names(slices: Iterable[SliceFacts]) -> Iterator[str]:
-    return (name for each in slices for name in each.device_names)
-
-
-def _twice(names: Iterable[str]) -> str:
+def _twice(names: Sequence[str]) -> str:
+    if len({*names}) == len(names):
+        return ""
     return ", ".join(sorted(name for name, count in Counter(names).items() if count > 1))
 
 

@@ -6,7 +6,7 @@ nothing else, so the same slices give the same rows, whichever way they came.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, NamedTuple
 
 from django.db.models import Q
@@ -15,6 +15,7 @@ from dra_console.allocator.decoding.versions import device_as_v1
 from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, Device, Pool, ResourceSlice
 from dra_console.sync import bulk
+from dra_console.sync.changes import RowChange
 from dra_console.sync.devices import DeviceRow, device_row, names_by_uuid
 from dra_console.sync.pool_problems import pool_problem
 from dra_console.sync.reading import label_in, objects_in
@@ -52,25 +53,34 @@ class Folded:
     devices: list[DeviceRow]
 
 
-def fold_pools(
-    cluster: Cluster, *, keys: Collection[PoolKey], written: Iterable[ResourceSlice] = ()
-) -> None:
-    """Bring the Pool and Device rows of these pools in line with their slices.
+def fold_pools(cluster: Cluster, *, changes: Sequence[RowChange[ResourceSlice]]) -> None:
+    """Bring the Pool and Device rows of the slices' pools in line with their slices.
 
     A slice without the name of its driver or pool belongs to none; it is mirrored alone.
-    `written` are slices just as they were stored a moment ago; they are not read again.
+    What is stored of a changed slice is known, so it is not read again.
     """
-    keys = {key for key in keys if key.driver and key.name}
+    keys = _pools_of(row for each in changes for row in each if row is not None)
     if not keys:
         return
-    slices = _slices_of(cluster, keys, written=written)
+    slices = _slices_of(cluster, keys, written=[each.after for each in changes if each.after])
     slices.sort(key=lambda row: (row.driver, row.pool, row.name))
     folded = [
         fold(list(group))
         for _, group in groupby(slices, key=lambda row: PoolKey(row.driver, row.pool))
     ]
-    _write_devices(cluster, keys=keys, devices=[row for each in folded for row in each.devices])
+    old = [each.before for each in changes if each.before]
+    new = {each.after.name for each in changes if each.after} - {row.name for row in old}
+    _write_devices(
+        cluster,
+        # The others' slices are all new: there are no devices of theirs.
+        keys=_pools_of([*old, *(row for row in slices if row.name not in new)]),
+        devices=[row for each in folded for row in each.devices],
+    )
     _write_pools(cluster, keys=keys, pools=[each.pool for each in folded])
+
+
+def _pools_of(slices: Iterable[ResourceSlice]) -> set[PoolKey]:
+    return {PoolKey(row.driver, row.pool) for row in slices if row.driver and row.pool}
 
 
 def _slices_of(
@@ -103,14 +113,12 @@ def fold(slices: Sequence[ResourceSlice]) -> Folded:
     """Fold all slices of one pool; at least one, in the order of their names."""
     used = newest(slices)
     first = used[0]
-    published = {row.pk: [device_as_v1(each) for each in _published_by(row)] for row in used}
-    uuids = names_by_uuid(
-        [device for devices in published.values() for device in devices], driver=first.driver
-    )
+    published = [[device_as_v1(each) for each in _published_by(row)] for row in used]
+    uuids = names_by_uuid(chain.from_iterable(published), driver=first.driver)
     devices = [
         device_row(row, each, position=position, uuids=uuids)
-        for row in used
-        for position, each in enumerate(_each_name_once(published[row.pk]))
+        for row, its in zip(used, published, strict=True)
+        for position, each in enumerate(_each_name_once(its))
     ]
     node_names = {row.node_name for row in used}
     pool = Pool(
@@ -138,33 +146,20 @@ def _each_name_once(published: Sequence[JsonObject]) -> list[JsonObject]:
     return [device for name, device in reversed(by_name.items()) if name]
 
 
-def _write_pools(cluster: Cluster, *, keys: Collection[PoolKey], pools: Sequence[Pool]) -> None:
-    wanted = {PoolKey(row.driver, row.name): row for row in pools}
-    stored = {
-        key: pk
-        for pk, *names in Pool.objects.filter(_of_pools(cluster, keys, pool_field="name"))
-        .order_by()
-        .values_list("pk", "driver", "name")
-        if (key := PoolKey(*names)) in keys
-    }
-    if gone := [pk for key, pk in stored.items() if key not in wanted]:
-        Pool.objects.filter(pk__in=gone).delete()
-    bulk.write(Pool, [row for key, row in wanted.items() if key not in stored])
-    bulk.write(
-        Pool,
-        [row for key, row in wanted.items() if key in stored],
-        unique_fields=("cluster", "driver", "name"),
-        update_fields=POOL_COLUMNS,
-    )
+def _write_pools(cluster: Cluster, *, keys: set[PoolKey], pools: Sequence[Pool]) -> None:
+    if gone := keys - {PoolKey(row.driver, row.name) for row in pools}:
+        empty = Pool.objects.filter(_of_pools(cluster, gone, pool_field="name"))
+        pks = [row.pk for row in empty if PoolKey(row.driver, row.name) in gone]
+        Pool.objects.filter(pk__in=pks).delete()
+    bulk.write(Pool, pools, unique_fields=("cluster", "driver", "name"), update_fields=POOL_COLUMNS)
 
 
 def _write_devices(
     cluster: Cluster, *, keys: Collection[PoolKey], devices: Sequence[DeviceRow]
 ) -> None:
+    rows = Device.objects.filter(_of_pools(cluster, keys, pool_field="pool")) if keys else ()
     stored = {
-        (row.slice_id, row.name): row
-        for row in Device.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
-        if PoolKey(row.driver, row.pool) in keys
+        (row.slice_id, row.name): row for row in rows if PoolKey(row.driver, row.pool) in keys
     }
     wanted = {(row.slice.pk, row.name): row for row in devices}
     if gone := [row.pk for identity, row in stored.items() if identity not in wanted]:

@@ -13,16 +13,18 @@ noted (`problems`) and passed over, so that the others of its batch do not wait 
 mended. What is mirrored of it stays as it was.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from itertools import islice
 from typing import Any, Final
 
 import structlog
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Value
+from django.db.models.base import ModelState
 from django.db.models.functions import Concat
 
 from dra_console.allocator.model import JsonObject
@@ -45,7 +47,7 @@ from dra_console.sync.objects import (
     storable,
 )
 from dra_console.sync.pod_uses import follow_uses, sweep_uses
-from dra_console.sync.pools import PoolKey, fold_pools
+from dra_console.sync.pools import fold_pools
 
 log = structlog.get_logger()
 
@@ -339,13 +341,17 @@ def row_of(
         "raw": raw,
         **mirrored.columns_of(raw),
     }
-    # By position, which takes Django half the time.
-    by_position: list[Any] = [
-        values[field.attname] if field.attname in values else field.get_default()
-        for field in mirrored.model._meta.concrete_fields  # noqa: SLF001 - Django's documented name
-    ]
-    construct: Callable[..., MirroredObject] = mirrored.model
-    return construct(*by_position)
+    # As Django unpickles a row: its constructor would take as long as all that is above.
+    row = mirrored.model.__new__(mirrored.model)
+    row.__dict__.update(_state=ModelState(), **_defaults_of(mirrored.model))
+    row.__dict__.update(values)
+    return row
+
+
+@cache
+def _defaults_of(model: type[MirroredObject]) -> Mapping[str, Any]:
+    """Return what a row holds that is told nothing; lists and objects it always is told."""
+    return {field.attname: field.get_default() for field in model._meta.concrete_fields}  # noqa: SLF001 - Django's documented name
 
 
 def _derive(
@@ -357,9 +363,7 @@ def _derive(
 ) -> None:
     if not changes:
         return
-    slices = changes_of(ResourceSlice, changes)
-    written = [each.after for each in slices if each.after is not None]
-    fold_pools(cluster, keys=_pools_of(slices), written=written)
+    fold_pools(cluster, changes=changes_of(ResourceSlice, changes))
     devices_moved = follow_allocations(
         cluster, changes=changes_of(ResourceClaim, changes), seen_at=seen_at
     )
@@ -368,12 +372,3 @@ def _derive(
     )
     history.record(kind.plural, changes=changes, seen_at=seen_at)
     announce(cluster, plural=kind.plural, changes=changes, devices_moved=devices_moved)
-
-
-def _pools_of(changes: Collection[RowChange[ResourceSlice]]) -> set[PoolKey]:
-    return {
-        PoolKey(row.driver, row.pool)
-        for change in changes
-        for row in (change.before, change.after)
-        if row is not None
-    }
