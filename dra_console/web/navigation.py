@@ -54,6 +54,13 @@ ENTRIES = (
         key="t",
         detail_pages=("template", "request"),
     ),
+    Entry(
+        label="Scheduling",
+        icon="hourglass",
+        page="scheduling",
+        key="s",
+        detail_pages=("attempt",),
+    ),
     Entry(label="Nodes", icon="server", page="nodes", key="n", detail_pages=("node",)),
     Entry(
         label="Clusters",

@@ -7,6 +7,7 @@ from django.urls import include, path
 
 from dra_console.web import health, theme
 from dra_console.web.views import (
+    attempt,
     claim,
     claims,
     clusters,
@@ -16,6 +17,7 @@ from dra_console.web.views import (
     overview,
     pods,
     request,
+    scheduling,
     search,
     templates,
 )
@@ -31,6 +33,8 @@ pages = [
     *templates.routes,
     *pods.routes,
     *request.routes,
+    *scheduling.routes,
+    *attempt.routes,
     *clusters.routes,
 ]
 

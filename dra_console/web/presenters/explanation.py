@@ -157,6 +157,9 @@ class ShownExplanation:
     selected: VerdictTile | None
     steps: int
 
+    cut: str
+    """What was left out since it was too long; empty: nothing."""
+
 
 def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) -> ShownExplanation:
     """Draw a stored explanation; `selected` is the `driver/pool/device` to show in full."""
@@ -179,6 +182,7 @@ def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) 
         advice=tuple(_advice(entry, reader=reader) for entry in stored["suggestions"]),
         selected=drawing.tile(found) if found is not None else None,
         steps=stored["steps"],
+        cut=stored.get("cut", ""),
     )
 
 

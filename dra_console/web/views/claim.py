@@ -27,6 +27,7 @@ from dra_console.scheduling.models import Attempt
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.claim_listing import visible_claims
+from dra_console.web.claim_scheduling import scheduling_of
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
@@ -51,7 +52,7 @@ def claim(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> 
     found = visible_claims(cluster, reader).filter(namespace=namespace, name=name).first()
     if found is None:
         raise Http404(f"There is no claim {namespace}/{name}, or you may not see it.")
-    context = _context(found, reader=reader, selected=request.GET.get("device", ""))
+    context = _context(found, request, reader=reader)
     is_part = "HX-Request" in request.headers
     return render(request, "web/_claim_body.html" if is_part else "web/claim.html", context)
 
@@ -68,10 +69,12 @@ def delete_claim(request: HttpRequest, cluster: Cluster, namespace: str, name: s
     return redirect("web:claim", namespace, name)
 
 
-def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str, Any]:
+def _context(found: ResourceClaim, request: HttpRequest, *, reader: Reader) -> dict[str, Any]:
     cluster = found.cluster
+    selected = request.GET.get("device", "")
     prepared = _prepared(found)
     pods = _pods(found)
+    is_pending = found.state == ClaimState.PENDING
     attempts = list(Attempt.objects.of(cluster, found.uid)[:ATTEMPTS_SHOWN])
     changes = ObjectChange.objects.filter(cluster=cluster, uid=found.uid).order_by(
         "-seen_at", "-pk"
@@ -87,12 +90,15 @@ def _context(found: ResourceClaim, *, reader: Reader, selected: str) -> dict[str
         topics.append(events.telemetry_topic(cluster.pk, found.node_name))
     return {
         "claim": found,
-        "is_pending": found.state == ClaimState.PENDING,
+        "is_pending": is_pending,
         "sign": sign_of(found),
         "wants": wants_of(found.raw.get("spec")),
         "newest": newest,
         "explanation": shown,
         "attempts": attempts,
+        "scheduling": scheduling_of(found, pods=pods, newest=newest, account=request.user)
+        if is_pending
+        else None,
         "tiles": _tiles(found, reader=reader),
         "prepared": prepared,
         "stages": stages_of(found, prepared=prepared, pods=pods),
