@@ -1,8 +1,9 @@
 """Keep what was tried: folded when it says the same, bounded in number, age and size.
 
-Two tries for a pod or claim say the same when outcome, sentence and node agree. What else
-changed, such as who holds a device that was taken before and after, is brought up to date in the
-newest attempt: on a busy cluster it changes every few seconds, and would push the history out.
+Two tries for a pod or claim say the same when outcome, node and sentence agree, numbers aside.
+What else changed, such as how many devices are free and who holds the others, is brought up to
+date in the newest attempt: on a busy cluster it changes every second, and would push the history
+out.
 
 A thousand claims that wait for the same reason are tried in every round. So an explanation is
 kept once for all of whom it is true, and repetitions are counted in memory and written every few
@@ -52,7 +53,10 @@ class _Newest:
     repeats: int = 0
     steps: int = 0
     body: Body | None = None
-    """Another explanation of the same sentence."""
+    """Another explanation that says the same."""
+
+    headline: str = ""
+    """The sentence with that explanation's numbers."""
 
     claim_uids: tuple[str, ...] = ()
     """Of the subject with that explanation."""
@@ -100,9 +104,9 @@ class Recorder:
         newest.repeats += 1
         newest.steps = one.steps
         if newest.body_digest == one.body.digest:
-            newest.body, newest.claim_uids = None, ()
+            newest.body, newest.headline, newest.claim_uids = None, "", ()
         else:
-            newest.body = one.body
+            newest.body, newest.headline = one.body, one.headline
             newest.claim_uids = tuple(claim.uid for claim in one.subject.claims)
         self._unwritten.add(uid)
         return True
@@ -127,10 +131,10 @@ class Recorder:
         with transaction.atomic():
             bodies = [newest.body for newest in changed if newest.body is not None]
             kept = keep(self._cluster, bodies, at=self._last_at)
-            for (rise, steps, body_digest), pks in _risen_alike(changed).items():
+            for (rise, steps, body_digest, headline), pks in _risen_alike(changed).items():
                 values = {"repeats": F("repeats") + rise, "last_at": self._last_at, "steps": steps}
                 if body_digest:
-                    values["kept"] = kept[body_digest]
+                    values |= {"kept": kept[body_digest], "headline": headline}
                 for some in some_of(pks):
                     Attempt.objects.filter(pk__in=some).update(**values)
             if bodies:
@@ -139,7 +143,7 @@ class Recorder:
             newest.repeats = 0
             if newest.body is not None:
                 newest.body_digest, newest.body = newest.body.digest, None
-                newest.claim_uids = ()
+                newest.headline, newest.claim_uids = "", ()
 
     def _write_fresh(self, fresh: Mapping[str, Try], *, at: datetime) -> None:
         with transaction.atomic():
@@ -190,10 +194,11 @@ def record(
     return Attempt.objects.get(cluster=claim.cluster, subject_uid=claim.uid, is_newest=True)
 
 
-def _risen_alike(changed: Iterable[_Newest]) -> dict[tuple[int, int, str], list[int]]:
+def _risen_alike(changed: Iterable[_Newest]) -> dict[tuple[int, int, str, str], list[int]]:
     """Group attempts by what is to be written of them."""
-    alike: dict[tuple[int, int, str], list[int]] = {}
+    alike: dict[tuple[int, int, str, str], list[int]] = {}
     for newest in changed:
         body_digest = newest.body.digest if newest.body is not None else ""
-        alike.setdefault((newest.repeats, newest.steps, body_digest), []).append(newest.pk)
+        said = (newest.repeats, newest.steps, body_digest, newest.headline)
+        alike.setdefault(said, []).append(newest.pk)
     return alike

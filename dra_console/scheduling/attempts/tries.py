@@ -6,9 +6,10 @@ explanation is attached to each.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dra_console.allocator.explanation.explain import (
     NOBODY_LEFT_OUT,
@@ -21,6 +22,8 @@ from dra_console.scheduling.attempts.bodies import Body, body_of
 from dra_console.scheduling.attempts.subjects import Subject, signature_of
 from dra_console.scheduling.models import Outcome
 from dra_console.scheduling.models.stand_ins import NAMESPACE, named, stand_in
+
+DIGITS: Final = re.compile(r"\d+")
 
 NodeReasons: TypeAlias = Callable[[Subject], Mapping[str, str]]
 """Says of nodes, by name, why the subject's pod cannot run there whatever devices they have."""
@@ -43,8 +46,11 @@ class Try:
 
     @property
     def digest(self) -> str:
-        """Equal for tries that say the same: outcome, sentence and node."""
-        said = (self.outcome.value, self.headline, self.node_name)
+        """Equal for tries that say the same: outcome, node, and sentence but for its numbers.
+
+        How many devices are free changes by the second; why none of them helps does not.
+        """
+        said = (self.outcome.value, DIGITS.sub("#", self.headline), self.node_name)
         return hashlib.sha256("\0".join(said).encode()).hexdigest()
 
 

@@ -22,12 +22,11 @@ class AttemptFilterForm(forms.Form):
     def __init__(
         self, query: QueryDict, *, namespaces: Iterable[str], outcomes: Iterable[str]
     ) -> None:
-        """Offer the namespaces that the reader may see, and outcomes."""
+        """Offer the namespaces that the reader may see, and outcomes if there are any."""
         super().__init__(query)
-        self.fields = {
-            "namespace": _choice("Namespace", ((name, name) for name in namespaces)),
-            "outcome": _choice("Outcome", ((each, OUTCOME_LABELS[each]) for each in outcomes)),
-        }
+        self.fields["namespace"] = _choice("Namespace", ((name, name) for name in namespaces))
+        if offered := [(each, OUTCOME_LABELS[each]) for each in outcomes]:
+            self.fields["outcome"] = _choice("Outcome", offered)
 
     @property
     def is_narrowing(self) -> bool:

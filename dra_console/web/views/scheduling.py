@@ -55,11 +55,11 @@ def scheduling(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 def _form(request: HttpRequest, cluster: Cluster, reader: Reader, view: str) -> AttemptFilterForm:
     names = Namespace.objects.filter(cluster=cluster).values_list("name", flat=True)
-    outcomes = [*Outcome.values, NOT_TRIED] if view == PENDING else Outcome.values
+    outcomes = {PENDING: (*Outcome.values, NOT_TRIED), LINE: (), LOG: Outcome.values}
     return AttemptFilterForm(
         request.GET,
         namespaces=[name for name in names if reader.sees(name)],
-        outcomes=() if view == LINE else outcomes,
+        outcomes=outcomes[view],
     )
 
 

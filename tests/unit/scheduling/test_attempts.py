@@ -192,6 +192,18 @@ def test_a_holder_that_changes_is_brought_up_to_date_in_the_newest_attempt(
         assert attempt.repeats == 1
 
 
+def test_a_sentence_in_which_only_numbers_changed_is_brought_up_to_date(
+    cluster: Cluster,
+) -> None:
+    record_all(cluster, tries_for(5, wanted=3), at=NOW)
+
+    fresh = record_all(cluster, tries_for(5, wanted=3, held="other"), at=NOW)
+
+    [headline] = set(Attempt.objects.values_list("headline", flat=True))
+    assert fresh == []
+    assert "1 of 3" in headline
+
+
 def test_news_for_one_claim_keeps_the_count_of_what_was_said_before(cluster: Cluster) -> None:
     recorder = Recorder(cluster)
     for _ in range(3):
