@@ -1,6 +1,6 @@
 """What is asked, and what is known of the answers."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -34,6 +34,9 @@ class Question:
     exhausted: int = 0
     solutions: dict[int, Solution] = field(default_factory=dict)
     """By the number of the case. Positions are those that the case counts."""
+
+    judged: dict[Hashable, dict[int, Hashable]] = field(default_factory=dict)
+    """What solutions come to, by who judges and by the number of the case (`selecting`)."""
 
     hopeless: set[int] = field(default_factory=set)
     """Shapes of nodes that do not fit even with all their devices free."""

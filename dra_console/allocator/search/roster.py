@@ -11,7 +11,7 @@ did not suffice. Broken input is never kept: its message names the claim and the
 the node is searched again for it. So is a node that cannot be looked at.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from dra_console.allocator.inventory import PoolId
@@ -62,16 +62,20 @@ class Roster:
         )
         self._glance = glance
 
+    def ask(self, claims: Sequence[ResourceClaim], *, step_budget: int) -> Question:
+        """Return what is known of where these claims fit."""
+        return self._questions.ask(claims, step_budget=step_budget, nodes=self.nodes.present)
+
     def first_fit(self, claims: Sequence[ResourceClaim], *, step_budget: int) -> FirstFit:
         """Find the first node on which all claims fit."""
-        question = self._questions.ask(claims, step_budget=step_budget, nodes=self.nodes.present)
+        question = self.ask(claims, step_budget=step_budget)
         steps = 0
         while left := question.open & self.nodes.present:
             bit = left & -left
             position = bit.bit_length() - 1
-            if self._leaves_out(question, position):
+            if self.leaves_out(question, position):
                 continue
-            outcome = self._answer(question, claims, position)
+            outcome = self.answer(question, claims, position)
             steps += outcome.steps
             if isinstance(outcome, Allocated | BrokenInput):
                 tried = (self.nodes.present & ((bit << 1) - 1)).bit_count()
@@ -84,40 +88,11 @@ class Roster:
         pools = dict.fromkeys(pool for at in sorted(invalid) for pool in invalid[at])
         return FirstFit(None, DoesNotFit(steps, tuple(pools)), tried)
 
-    def first_fit_in(
-        self, tiers: Iterable[int], claims: Sequence[ResourceClaim], *, step_budget: int
-    ) -> FirstFit:
-        """Find the first node in the first of these tiers on which all claims fit.
-
-        Tiers are positions of nodes as bits, the best ones first; in a tier, nodes are tried
-        in the order of their positions. `DoesNotFit` names no invalid pools.
-        """
-        question = self._questions.ask(claims, step_budget=step_budget, nodes=self.nodes.present)
-        steps = tried = exhausted = 0
-        for tier in tiers:
-            nodes = tier & self.nodes.present
-            tried += nodes.bit_count()
-            while left := nodes & question.open:
-                bit = left & -left
-                position = bit.bit_length() - 1
-                if self._leaves_out(question, position):
-                    continue
-                outcome = self._answer(question, claims, position)
-                steps += outcome.steps
-                if isinstance(outcome, Allocated | BrokenInput):
-                    tried -= (nodes & ~((bit << 1) - 1)).bit_count()
-                    return found_on(self.nodes.nodes[position], outcome, tried=tried, steps=steps)
-            exhausted |= nodes & question.exhausted
-        if exhausted:
-            gave_up = self.nodes.nodes[(exhausted & -exhausted).bit_length() - 1]
-            return FirstFit(None, BudgetExhausted(steps), tried, gave_up)
-        return FirstFit(None, DoesNotFit(steps), tried)
-
     def first_fit_among(
         self, nodes: Sequence[Node], claims: Sequence[ResourceClaim], *, step_budget: int
     ) -> FirstFit:
         """Find the first of these nodes on which all claims fit."""
-        question = self._questions.ask(claims, step_budget=step_budget, nodes=self.nodes.present)
+        question = self.ask(claims, step_budget=step_budget)
         steps = 0
         gave_up: Node | None = None
         invalid_pools: dict[tuple[PoolId, str], None] = {}
@@ -145,11 +120,11 @@ class Roster:
         if position is None or self.nodes.nodes[position] != node:
             return self._search(question, claims, node)
         bit = 1 << position
-        if question.open & bit and not self._leaves_out(question, position):
-            return self._answer(question, claims, position)
+        if question.open & bit and not self.leaves_out(question, position):
+            return self.answer(question, claims, position)
         return BudgetExhausted(0) if question.exhausted & bit else self._misfit(position)
 
-    def _leaves_out(self, question: Question, position: int) -> bool:
+    def leaves_out(self, question: Question, position: int) -> bool:
         """Close the question for a node, and all others of its case, if that is known to fail."""
         cases = question.cases
         try:
@@ -167,9 +142,7 @@ class Roster:
         question.close(cases.nodes_in(number), is_exhausted=solution.is_exhausted)
         return True
 
-    def _answer(
-        self, question: Question, claims: Sequence[ResourceClaim], position: int
-    ) -> Outcome:
+    def answer(self, question: Question, claims: Sequence[ResourceClaim], position: int) -> Outcome:
         """Answer for a node from what is known of nodes alike, or search it."""
         node = self.nodes.nodes[position]
         try:

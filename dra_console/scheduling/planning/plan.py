@@ -12,6 +12,7 @@ from typing import Final
 from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
+from dra_console.allocator.search.selecting import first_fit_in
 from dra_console.allocator.world.nodes import NodeSelectorError
 from dra_console.scheduling.planning.board import NodeBoard
 from dra_console.scheduling.planning.claims import claims_in_the_way, unavailable_on
@@ -21,7 +22,7 @@ from dra_console.scheduling.planning.grouped import positions_in
 from dra_console.scheduling.planning.managed import as_written, tolerating_managed
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
 from dra_console.scheduling.planning.reasons import headline, reason_of_lack
-from dra_console.scheduling.planning.scores import tiers_of
+from dra_console.scheduling.planning.scores import best_of, tiers_of
 from dra_console.scheduling.planning.wishes import PodWish
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -114,23 +115,33 @@ def _choose(
 ) -> Plan:
     columns = board.columns
     wanted = [claim for claim in claims if claim.allocation is None]
-    tiers = tiers_of(columns, wish, nodes.left)
-    if not wanted:
-        best = next(iter(tiers), 0)
-        if best:
-            return Placed(columns.name_at((best & -best).bit_length() - 1), {})
+    if wanted:
+        return _search(columns, wish, wanted, nodes, step_budget=step_budget)
+    best = next(iter(tiers_of(columns, wish, nodes.left)), 0)
+    if not best:
         return _not_placed(columns, nodes)
-    found = columns.roster.first_fit_in(
-        tiers, [tolerating_managed(claim) for claim in wanted], step_budget=step_budget
-    )
+    return Placed(columns.name_at((best & -best).bit_length() - 1), {})
+
+
+def _search(
+    columns: Columns,
+    wish: PodWish,
+    wanted: Sequence[ResourceClaim],
+    nodes: _Sorted,
+    *,
+    step_budget: int,
+) -> Plan:
+    seen = [tolerating_managed(claim) for claim in wanted]
+    best = best_of(columns, wish, seen, nodes.left, step_budget=step_budget)
+    if isinstance(best, BrokenInput):
+        return Refused(str(best), best.field)
+    tiers = tiers_of(columns, wish, best)
+    found = first_fit_in(columns.roster, tiers, seen, step_budget=step_budget)
     match found.outcome:
         case Allocated(results) if found.node is not None:
+            pairs = zip(wanted, results, strict=True)
             return Placed(
-                found.node.name,
-                {
-                    claim.uid: as_written(result)
-                    for claim, result in zip(wanted, results, strict=True)
-                },
+                found.node.name, {claim.uid: as_written(result) for claim, result in pairs}
             )
         case BrokenInput() as broken:
             return Refused(str(broken), broken.field)
