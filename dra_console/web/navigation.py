@@ -17,6 +17,8 @@ from dra_console.access.errors import RightsUnknownError
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import enabled_clusters
 from dra_console.mirror.models import ClaimState, Cluster, Cursor
+from dra_console.scheduling.coexistence.findings import Severity
+from dra_console.scheduling.coexistence.telling import kinds_and_severities
 from dra_console.sync.following import KindFollowed, troubled_kinds
 from dra_console.web import theme
 from dra_console.web.claim_listing import visible_claims
@@ -62,6 +64,13 @@ ENTRIES = (
         detail_pages=("attempt",),
     ),
     Entry(label="Nodes", icon="server", page="nodes", key="n", detail_pages=("node",)),
+    Entry(
+        label="Conflicts",
+        icon="alert-triangle",
+        page="conflicts",
+        key="x",
+        detail_pages=("claim-release", "managed-devices"),
+    ),
     Entry(
         label="Clusters",
         icon="stack-2",
@@ -137,6 +146,7 @@ def navigation_of(request: HttpRequest) -> Navigation:
     troubles = () if cluster is None else by_cluster.get(cluster.pk, ())
     counts = {
         "claims": (_waiting(request, cluster), "waiting"),
+        "conflicts": (_conflicts(request, cluster, now=now), "to decide"),
         "clusters": (sum(len(kinds) for kinds in by_cluster.values()), "kinds not followed"),
     }
     page = request.resolver_match.url_name if request.resolver_match else None
@@ -201,6 +211,18 @@ def _waiting(request: HttpRequest, cluster: Cluster | None) -> int:
     except RightsUnknownError:
         return 0
     return visible_claims(cluster, reader).filter(state=ClaimState.PENDING).count()
+
+
+def _conflicts(request: HttpRequest, cluster: Cluster | None, *, now: datetime) -> int:
+    """Count the conflicts that somebody has to decide; 0 also where rights are not known."""
+    if cluster is None:
+        return 0
+    try:
+        reader = reader_of(request.user, cluster)
+    except RightsUnknownError:
+        return 0
+    found = kinds_and_severities(cluster, namespaces=reader.namespaces, now=now)
+    return sum(severity != Severity.INFORMATION for _, severity in found)
 
 
 def _mirror_note(

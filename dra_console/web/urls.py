@@ -11,8 +11,10 @@ from dra_console.web.views import (
     claim,
     claims,
     clusters,
+    conflicts,
     device,
     devices,
+    managed_devices,
     nodes,
     overview,
     pods,
@@ -35,6 +37,8 @@ pages = [
     *request.routes,
     *scheduling.routes,
     *attempt.routes,
+    *conflicts.routes,
+    *managed_devices.routes,
     *clusters.routes,
 ]
 

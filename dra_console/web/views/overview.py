@@ -18,6 +18,7 @@ from dra_console.mirror.clock import database_now
 from dra_console.mirror.inventory import DeviceState, device_states
 from dra_console.mirror.models import ClaimState, Cluster, Node, ResourceClaim
 from dra_console.mirror.tallies import PoolNumbers, pool_numbers
+from dra_console.scheduling.coexistence.telling import kinds_and_severities
 from dra_console.sync.following import troubled_kinds
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import HeldAndUsed
@@ -32,6 +33,7 @@ from dra_console.web.presenters.care import (
     summary_of,
 )
 from dra_console.web.presenters.clusters import following_concerns
+from dra_console.web.presenters.conflicts import conflict_concerns
 from dra_console.web.presenters.live_state import LiveState, read_live_state, used_of
 from dra_console.web.presenters.overview import (
     chart_of,
@@ -73,6 +75,10 @@ def overview(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         concerns = _inventory_concerns(cluster, states, pools=pools, live=live) + concerns
     else:
         lines = tuple(replace(line, note="") for line in lines)
+    conflicts = kinds_and_severities(
+        cluster, namespaces=reader.namespaces, now=database_now()
+    )
+    concerns = conflict_concerns(conflicts) + concerns
     waiting = _waiting(cluster, reader)
     context = {
         "cluster": cluster,
