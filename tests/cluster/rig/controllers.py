@@ -1,6 +1,9 @@
 """kube-controller-manager and kube-scheduler: clients of the API server that serve health only."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from tests.cluster.rig.api import Api
 from tests.cluster.rig.apiserver import ApiServer
@@ -8,6 +11,9 @@ from tests.cluster.rig.home import LOOPBACK, Home
 from tests.cluster.rig.options import EVERY_CONTROLLER
 from tests.cluster.rig.process import Server, free_ports
 from tests.cluster.tools.recipes import locate
+
+FAST_QPS: Final = 1000
+"""So that a test waits for the machine and not for a limit."""
 
 
 class ControlPlaneClient(Server):
@@ -71,4 +77,22 @@ class Scheduler(ControlPlaneClient):
         super().__init__("kube-scheduler", home, apiserver)
 
     def _words(self) -> list[str | Path]:
-        return [*super()._words(), *self._apiserver.options.scheduler_flags]
+        options = self._apiserver.options
+        words = super()._words()
+        if options.scheduler_configuration is not None:
+            words.append(f"--config={self._write(options.scheduler_configuration)}")
+        return [*words, *options.scheduler_flags]
+
+    def _write(self, configuration: Mapping[str, object]) -> Path:
+        """Write the configuration file, which takes the place of some of the flags."""
+        connection = {"kubeconfig": str(self._kubeconfig), "qps": FAST_QPS, "burst": 2 * FAST_QPS}
+        path = self._home.folder / "kube-scheduler.json"
+        document = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": connection,
+            "leaderElection": {"leaderElect": False},
+            **configuration,
+        }
+        path.write_text(json.dumps(document, indent=2))
+        return path

@@ -47,6 +47,10 @@ class ClusterOptions:
     """Off: every watch reads etcd itself, so that a compaction shows at once."""
 
     users: tuple[User, ...] = ()
+    scheduler_configuration: Mapping[str, object] | None = None
+    """Fields of a KubeSchedulerConfiguration: profiles, say. Who it is to the API server and how
+    it is found are the rig's."""
+
     apiserver_flags: tuple[str, ...] = ()
     controller_flags: tuple[str, ...] = ()
     scheduler_flags: tuple[str, ...] = ()
