@@ -13,6 +13,7 @@ POOL = rf"{NAME}(?:/{NAME})*"
 
 CLUSTER_SCOPED = rf"(?P<name>{NAME})"
 NAMESPACED = rf"(?P<namespace>{LABEL})/(?P<name>{NAME})"
+NUMBERED = r"(?P<number>[1-9][0-9]{0,17})"
 OF_POOL = rf"(?P<driver>{NAME})/(?P<pool>{POOL})"
 OF_DEVICE = rf"(?P<driver>{NAME})/(?P<pool>{POOL})/(?P<device>{LABEL})"
 
@@ -26,6 +27,7 @@ def _part(name: str, description: str, *, pattern: str = NAME) -> OpenApiParamet
 PATH_PARAMETERS = (
     _part("namespace", "Namespace of the object.", pattern=LABEL),
     _part("name", "Name of the object."),
+    _part("number", "Number of the attempt, its `id`.", pattern="[1-9][0-9]{0,17}"),
     _part("driver", "Name of the DRA driver."),
     _part("pool", "Name of the pool.", pattern=POOL),
     _part("device", "Name of the device in its pool.", pattern=LABEL),

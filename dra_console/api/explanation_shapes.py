@@ -3,12 +3,15 @@
 The shape itself is written by `allocator.explanation.folding` and `unfolding`.
 """
 
+from itertools import islice
 from typing import Any
 
 from rest_framework import serializers
 
+from dra_console.allocator.explanation.unfolding import node_rows
 from dra_console.allocator.explanation.verdicts import Verdict
-from dra_console.api.queries import ClusterQuery
+from dra_console.allocator.model import Json, JsonObject
+from dra_console.api.queries import ClusterQuery, Parsed
 
 NODE_ROWS = 100
 NODE_ROWS_CAP = 5_000
@@ -96,8 +99,8 @@ class SuggestionSerializer(serializers.Serializer[Any]):
     patches = serializers.JSONField(help_text="JSON patches (RFC 6902) by claim.")
 
 
-class ExplainQuery(ClusterQuery):
-    """What of an explanation is unfolded, and from when it is."""
+class UnfoldQuery(ClusterQuery):
+    """What of an explanation is unfolded."""
 
     node = serializers.CharField(required=False, help_text="The only node whose row is wanted.")
     limit = serializers.IntegerField(
@@ -107,10 +110,22 @@ class ExplainQuery(ClusterQuery):
         default=NODE_ROWS,
         help_text="Rows in `nodes`, at most; `groups` always has all nodes.",
     )
+
+
+class ExplainQuery(UnfoldQuery):
+    """What of an explanation is unfolded, and from when it is."""
+
     now = serializers.BooleanField(
         required=False,
         help_text="`true`: worked out for this answer, every device listed by name.",
     )
+
+
+def unfolded(explanation: JsonObject, query: Parsed) -> JsonObject:
+    """Add `nodes`, one row for each of the nodes that are asked for."""
+    names = frozenset({query["node"]}) if "node" in query else None
+    rows: list[Json] = [*islice(node_rows(explanation, names=names), query["limit"])]
+    return {**explanation, "nodes": rows}
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -119,7 +134,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     asOf = serializers.DateTimeField(
         allow_null=True, help_text="When it was last tried; null: worked out for this answer."
     )
-    outcome = serializers.ChoiceField(choices=["fits", "does-not-fit", "broken", "budget"])
+    outcome = serializers.ChoiceField(choices=["fits", "does-not-fit", "broken", "budget", "waits"])
     headline = serializers.CharField()
     detail = serializers.CharField(allow_blank=True)
     node = serializers.CharField(allow_null=True)
@@ -135,3 +150,8 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     suggestions = SuggestionSerializer(many=True, help_text="Each was tried and makes it fit.")
     chosen = serializers.ListField(child=serializers.JSONField(), help_text="If it fits.")
     steps = serializers.IntegerField(help_text="Search effort.")
+    cut = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="What was left out since it was too long to keep; empty: nothing.",
+    )

@@ -66,12 +66,19 @@ def page_of_rows(
     paging: Paging,
     shape: Callable[[Row], Json],
 ) -> Page:
-    """Cut one page out of `rows` in two queries; `columns` together are unique and never null."""
+    """Cut one page out of `rows` in two queries; `columns` together are unique and never null.
+
+    A column with `-` before it runs backwards.
+    """
     if paging.cursor:
         rows = rows.filter(_after(columns, _last_key(paging)))
     found = rows.count()
     page = list(rows.order_by(*columns)[: paging.limit])
-    last = tuple(str(getattr(page[-1], column)) for column in columns) if page else ()
+    last = (
+        tuple(str(getattr(page[-1], column.removeprefix("-"))) for column in columns)
+        if page
+        else ()
+    )
     return _page([shape(row) for row in page], last=last, found=found, paging=paging)
 
 
@@ -121,6 +128,7 @@ def _after(columns: Sequence[str], last: tuple[str, ...]) -> Q:
     """Select rows behind `last`: (a, b) > (x, y) spelled as a > x or (a = x and b > y)."""
     after, equal = Q(), Q()
     for column, value in zip(columns, last, strict=True):
-        after |= equal & Q((f"{column}__gt", value))
-        equal &= Q((column, value))
+        name = column.removeprefix("-")
+        after |= equal & Q((f"{name}__{'lt' if column.startswith('-') else 'gt'}", value))
+        equal &= Q((name, value))
     return after

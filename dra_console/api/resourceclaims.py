@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from itertools import islice
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet, TextField
@@ -16,11 +15,11 @@ from dra_console.access import rules
 from dra_console.access.redaction import redacted
 from dra_console.allocator.errors import AllocatorError
 from dra_console.allocator.explanation.explanation import Explanation
-from dra_console.allocator.explanation.unfolding import node_rows
-from dra_console.allocator.model import Json, JsonObject
+from dra_console.allocator.model import JsonObject
 from dra_console.allocator.validation.refusals import refuse_claim
 from dra_console.allocator.validation.validate import FieldError, validate_claim
-from dra_console.api.explanation_shapes import ExplainQuery, ExplanationSerializer
+from dra_console.api.attempt_shapes import AttemptSerializer, ClaimSchedulingSerializer
+from dra_console.api.explanation_shapes import ExplainQuery, ExplanationSerializer, unfolded
 from dra_console.api.problems import Problem
 from dra_console.api.queries import LabelledQuery, Parsed, Query, WriteQuery
 from dra_console.api.releases import released
@@ -28,6 +27,7 @@ from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import ClaimState, Cluster, ResourceClaim
+from dra_console.scheduling.attempts.claim_scheduling import pods_naming, scheduling_of
 from dra_console.scheduling.models import Attempt, Outcome
 from dra_console.scheduling.whatif.preview import explain_now
 
@@ -54,20 +54,7 @@ class ResourceClaimQuery(LabelledQuery):
         return fields
 
 
-class AttemptSerializer(serializers.Serializer[Any]):
-    """One try, or several that ended alike."""
-
-    outcome = serializers.CharField()
-    headline = serializers.CharField()
-    node = serializers.CharField(source="node_name", help_text="Empty unless it fits.")
-    pod = serializers.CharField(source="pod_name", help_text="Pod that it was tried for, if any.")
-    steps = serializers.IntegerField()
-    startedAt = serializers.DateTimeField(source="started_at")
-    lastAt = serializers.DateTimeField(source="last_at")
-    repeats = serializers.IntegerField(help_text="Further tries that ended alike.")
-
-
-class AttemptListSerializer(serializers.Serializer[Any]):
+class AttemptsOfClaimSerializer(serializers.Serializer[Any]):
     """What was tried for one claim, newest first."""
 
     items = AttemptSerializer(many=True)
@@ -82,7 +69,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
     item_class = ResourceClaimSerializer
     answer_classes: ClassVar[Mapping[str, type[serializers.Serializer[Any]]]] = {
         "explain": ExplanationSerializer,
-        "attempts": AttemptListSerializer,
+        "attempts": AttemptsOfClaimSerializer,
         "release": ResourceClaimSerializer,
     }
     guarded_actions = frozenset({"release"})
@@ -132,9 +119,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
             )
         visible = rules.visible_namespaces(self.account, self.cluster, self.kind)
         seen = redacted(explanation, namespaces=visible)
-        names = frozenset({self.query["node"]}) if "node" in self.query else None
-        rows: list[Json] = [*islice(node_rows(seen, names=names), self.query["limit"])]
-        return self.answer({**seen, "nodes": rows}, freshness=freshness)
+        return self.answer(unfolded(seen, self.query), freshness=freshness)
 
     @action(detail=True)
     def attempts(self, request: Request, name: str, namespace: str) -> Response:
@@ -143,7 +128,7 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         freshness = self.freshness()
         claim = self.readable_row(name, namespace=namespace)
         rows = Attempt.objects.of(self.cluster, claim.uid)
-        return self.answer(AttemptListSerializer({"items": rows}).data, freshness=freshness)
+        return self.answer(AttemptsOfClaimSerializer({"items": rows}).data, freshness=freshness)
 
     @action(detail=True, methods=["post"])
     def release(self, request: Request, name: str, namespace: str) -> Response:
@@ -155,6 +140,20 @@ class ResourceClaimViewSet(WritableKindViewSet[ResourceClaim]):
         row = self.readable_row(name, namespace=namespace)
         if_match = request.headers.get("If-Match")
         return Response(released(self.account, row, if_match=if_match))
+
+    @action(detail=True)
+    def scheduling(self, request: Request, name: str, namespace: str) -> Response:
+        """Say who schedules the claim's pods, what they said, and its place in the queue."""
+        del request
+        freshness = self.freshness()
+        claim = self.readable_row(name, namespace=namespace)
+        found = scheduling_of(
+            claim,
+            pods=pods_naming(claim),
+            newest=Attempt.objects.latest_of(self.cluster, claim.uid),
+            account=self.account,
+        )
+        return self.answer(ClaimSchedulingSerializer(found).data, freshness=freshness)
 
 
 def _explained_now(cluster: Cluster, claim: ResourceClaim) -> Explanation:

@@ -3,6 +3,7 @@
 from django.urls import include, path, re_path
 
 from dra_console.api.addresses import ConsoleRouter
+from dra_console.api.attempts import AttemptViewSet
 from dra_console.api.clusters import ClustersViewSet
 from dra_console.api.conflicts import ConflictViewSet
 from dra_console.api.deviceclasses import DeviceClassViewSet
@@ -13,14 +14,17 @@ from dra_console.api.nodes import NodeViewSet
 from dra_console.api.nowhere import NowhereView
 from dra_console.api.objectproblems import ObjectProblemViewSet
 from dra_console.api.pools import PoolViewSet
+from dra_console.api.queue import QueueViewSet
 from dra_console.api.resourceclaims import ResourceClaimViewSet
 from dra_console.api.resourceclaimtemplates import ResourceClaimTemplateViewSet
 from dra_console.api.resourceslices import ResourceSliceViewSet
+from dra_console.api.waitinggroups import WaitingGroupViewSet
 
 app_name = "api"
 
 router = ConsoleRouter()
 for plural, viewset in {
+    "attempts": AttemptViewSet,
     "clusters": ClustersViewSet,
     "conflicts": ConflictViewSet,
     "deviceclasses": DeviceClassViewSet,
@@ -29,9 +33,11 @@ for plural, viewset in {
     "nodes": NodeViewSet,
     "objectproblems": ObjectProblemViewSet,
     "pools": PoolViewSet,
+    "queue": QueueViewSet,
     "resourceclaims": ResourceClaimViewSet,
     "resourceclaimtemplates": ResourceClaimTemplateViewSet,
     "resourceslices": ResourceSliceViewSet,
+    "waitinggroups": WaitingGroupViewSet,
 }.items():
     router.register(plural, viewset, basename=plural)
 

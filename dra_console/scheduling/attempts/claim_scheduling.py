@@ -46,6 +46,11 @@ class PodScheduling:
         """Tell whether this console places it."""
         return self.reason.scheduler_name == SCHEDULER_NAME
 
+    @property
+    def is_second_opinion(self) -> bool:
+        """Tell whether another scheduler has said something that ours can be held against."""
+        return not self.is_ours and bool(self.reason.condition or self.failures)
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimScheduling:
@@ -55,6 +60,12 @@ class ClaimScheduling:
     more_pods: int
     place: str
     """In words; where no order is defined it says so."""
+
+
+def pods_naming(claim: ResourceClaim) -> list[Pod]:
+    """List the pods that name the claim, without their objects."""
+    pods = Pod.objects.filter(cluster=claim.cluster, namespace=claim.namespace).defer("raw")
+    return [pod for pod in pods if claim.name in pod.claim_names.values()]
 
 
 def scheduling_of(

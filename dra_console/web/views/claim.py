@@ -19,15 +19,14 @@ from dra_console.mirror.models import (
     Cluster,
     DeviceAssignment,
     ObjectChange,
-    Pod,
     ResourceClaim,
 )
 from dra_console.provisioning import submit
+from dra_console.scheduling.attempts.claim_scheduling import pods_naming, scheduling_of
 from dra_console.scheduling.models import Attempt
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.claim_listing import visible_claims
-from dra_console.web.claim_scheduling import scheduling_of
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
@@ -73,7 +72,7 @@ def _context(found: ResourceClaim, request: HttpRequest, *, reader: Reader) -> d
     cluster = found.cluster
     selected = request.GET.get("device", "")
     prepared = _prepared(found)
-    pods = _pods(found)
+    pods = pods_naming(found)
     is_pending = found.state == ClaimState.PENDING
     attempts = list(Attempt.objects.of(cluster, found.uid)[:ATTEMPTS_SHOWN])
     changes = ObjectChange.objects.filter(cluster=cluster, uid=found.uid).order_by(
@@ -119,11 +118,6 @@ def _prepared(found: ResourceClaim) -> tuple[PreparedDevice, ...] | None:
         return store.prepared(found.cluster_id, found.uid)
     except redis.RedisError:
         return None
-
-
-def _pods(found: ResourceClaim) -> list[Pod]:
-    pods = Pod.objects.filter(cluster=found.cluster, namespace=found.namespace).defer("raw")
-    return [pod for pod in pods if found.name in pod.claim_names.values()]
 
 
 def _tiles(found: ResourceClaim, *, reader: Reader) -> list[Tile]:
