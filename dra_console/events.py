@@ -15,10 +15,11 @@ from django.db import transaction
 from django.dispatch import Signal
 
 claims_changed = Signal()
-"""Sent with `cluster_id` after claims, templates or pods changed in the mirror."""
+"""Sent after claims, templates or pods changed in the mirror, with `cluster_id`, `plural` and the
+`keys` of what changed: `namespace/name`, or names of what is in no namespace; `None` for many."""
 
 inventory_changed = Signal()
-"""Sent with `cluster_id` after slices, classes, nodes or taint rules changed in the mirror."""
+"""Sent likewise after slices, classes, nodes or taint rules changed in the mirror."""
 
 BROWSER_MESSAGE = "topic.changed"
 """Channels message type that `live.browsers` handles."""

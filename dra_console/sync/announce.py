@@ -29,6 +29,9 @@ INVENTORY: Final = frozenset(
     kind.plural for kind in (NODES, RESOURCE_SLICES, DEVICE_CLASSES, DEVICE_TAINT_RULES)
 )
 DEMAND: Final = frozenset(kind.plural for kind in (PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES))
+KEYS_TOLD: Final = 200
+"""Of more changes at once it is only said that there are many."""
+
 BEATING_CONDITION_FIELDS: Final = frozenset({"lastHeartbeatTime"})
 
 
@@ -41,10 +44,10 @@ def announce(
         return
     topics: set[str] = set()
     if plural in INVENTORY:
-        _signal_on_commit(events.inventory_changed, cluster_id=cluster.pk)
+        _signal_on_commit(events.inventory_changed, cluster, plural, telling)
         topics.add(events.devices_topic(cluster.pk))
     if plural in DEMAND:
-        _signal_on_commit(events.claims_changed, cluster_id=cluster.pk)
+        _signal_on_commit(events.claims_changed, cluster, plural, telling)
         topics.add(events.claims_topic(cluster.pk))
     if devices_moved:
         topics.add(events.devices_topic(cluster.pk))
@@ -53,10 +56,20 @@ def announce(
         events.publish_on_commit(*sorted(topics))
 
 
-def _signal_on_commit(signal: Signal, *, cluster_id: int) -> None:
+def _signal_on_commit(
+    signal: Signal, cluster: Cluster, plural: str, changes: Sequence[RowChange[Row]]
+) -> None:
+    keys = _keys_of(changes) if len(changes) <= KEYS_TOLD else None
     # Robust: the batch is committed by then; one listener's failure is logged by Django and
     # keeps neither the others from hearing nor the window from going on.
-    transaction.on_commit(lambda: signal.send_robust(sender=None, cluster_id=cluster_id))
+    transaction.on_commit(
+        lambda: signal.send_robust(sender=None, cluster_id=cluster.pk, plural=plural, keys=keys)
+    )
+
+
+def _keys_of(changes: Sequence[RowChange[Row]]) -> list[str]:
+    """List `namespace/name` of each object that changed, or the name of one in no namespace."""
+    return sorted({str(row) for change in changes for row in change if row is not None})
 
 
 def _claim_uids(cluster: Cluster, changes: Sequence[RowChange[Row]]) -> set[str]:

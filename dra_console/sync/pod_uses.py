@@ -15,6 +15,7 @@ from django.db import transaction
 from dra_console import events
 from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import JsonObject
+from dra_console.kube.kinds import PODS
 from dra_console.mirror.models import Cluster, PodUse
 from dra_console.mirror.pod_requests import (
     CPU,
@@ -188,7 +189,9 @@ def tell(cluster: Cluster) -> None:
     """Say on commit that there is more or less room on some node."""
     cluster_id = cluster.pk
     transaction.on_commit(
-        lambda: events.inventory_changed.send_robust(sender=None, cluster_id=cluster_id)
+        lambda: events.inventory_changed.send_robust(
+            sender=None, cluster_id=cluster_id, plural=PODS.plural, keys=None
+        )
     )
 
 
