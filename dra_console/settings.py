@@ -212,7 +212,8 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "dra_console.sync.*": {"queue": "sync"},
-    # Looks at everything; allocation does not wait behind it.
+    # Look at everything; allocation does not wait behind them.
+    "dra_console.scheduling.tasks.explain_for_cluster": {"queue": "default"},
     "dra_console.scheduling.coexistence.*": {"queue": "default"},
     "dra_console.scheduling.*": {"queue": "schedule"},
 }

@@ -156,9 +156,14 @@ class Watch:
 
 @contextmanager
 def open_watch(
-    client: Client, kind: Kind, *, resource_version: str, window_seconds: int
+    client: Client,
+    kind: Kind,
+    *,
+    resource_version: str,
+    window_seconds: int,
+    field_selector: str = "",
 ) -> Iterator[Watch]:
-    """Watch all objects of a kind for the block; the server ends it after the window.
+    """Watch the objects of a kind for the block; the server ends it after the window.
 
     Raises:
         ExpiredError: the resource version is too old, or newer than the server; list again.
@@ -171,6 +176,8 @@ def open_watch(
         "allowWatchBookmarks": "true",
         "timeoutSeconds": str(window_seconds),
     }
+    if field_selector:
+        query["fieldSelector"] = field_selector
     response, served = client.session.stream(
         kind, query, silence_seconds=window_seconds + SILENCE_SECONDS
     )

@@ -1,16 +1,21 @@
-"""A change in the mirror starts a scheduling run, and a look for conflicts."""
+"""A change in the mirror wakes the allocation window, and starts a look for conflicts."""
+
+from collections.abc import Sequence
 
 from django.dispatch import receiver
 
 from dra_console.events import claims_changed, inventory_changed
+from dra_console.scheduling.allocating.wakes import Wake
 from dra_console.scheduling.coexistence.tasks import request_look
-from dra_console.scheduling.tasks import request_run
+from dra_console.scheduling.tasks import wake
 
 
 @receiver([claims_changed, inventory_changed])
-def run_on_change(cluster_id: int, **_signal: object) -> None:
-    """Queue a run; many changes at once become one."""
-    request_run(cluster_id)
+def wake_on_change(
+    cluster_id: int, plural: str = "", keys: Sequence[str] | None = None, **_signal: object
+) -> None:
+    """Tell the window what has changed, or open one."""
+    wake(cluster_id, Wake(plural, None if keys is None else tuple(keys)))
 
 
 @receiver([claims_changed, inventory_changed])

@@ -1,54 +1,135 @@
-"""Start scheduling runs: on changes, debounced, and every few seconds in case one was lost."""
+"""Doors for Celery: windows that allocate, and explanations for what waits.
+
+A window is opened by a change in the mirror, or by beat in case a change went unnoticed, and
+opens the next one itself while there is something to do. Several may try at once: the lease lets
+one through, and whoever has it hears of all changes (`allocating.wakes`).
+
+Explanations are made beside it, at most every second and for a fifth of the time; the worker of
+the queue `default` makes them, so that they take nothing from the one that allocates.
+"""
+
+import threading
+import time
+from typing import Final
 
 import redis
+from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.utils import timezone
 
 from dra_console.celery import app
-from dra_console.leases import lease
+from dra_console.leases import is_held, lease
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.allocating.run import run
+from dra_console.scheduling.allocating import wakes
+from dra_console.scheduling.allocating.explaining import explain_waiting
+from dra_console.scheduling.allocating.wakes import Wake
+from dra_console.scheduling.allocating.window import IDLE_SECONDS, Ended, Window, allocate
 from dra_console.scheduling.attempts.retention import forget_old
+from dra_console.scheduling.models import Turn
 
-LEASE_SECONDS = 15
-QUEUED_SECONDS = 10
-"""A run that was queued and never began blocks the next for no longer than this."""
-DEBOUNCE_SECONDS = 0.1
-BUSY_RETRY_SECONDS = 0.5
+LEASE_SECONDS: Final = 15
+QUEUED_SECONDS: Final = 10
+"""A task that was queued and never began blocks the next for no longer than this."""
+
+EXPLAIN_DELAY_SECONDS: Final = 1.0
+PAUSES_PER_EXPLAINING: Final = 4
+"""Explaining rests for so many times as long as it took."""
+
+LONGEST_REST_SECONDS: Final = 30
 
 # Asked while the mirror is being written: a Redis that hangs must not hold that up.
 _redis = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)
 
+_stopping: Final = threading.Event()
 
-def request_run(cluster_id: int, *, delay_seconds: float = DEBOUNCE_SECONDS) -> None:
-    """Queue one run of a cluster, unless one is queued already."""
-    if _redis.set(_queued_key(cluster_id), 1, nx=True, ex=QUEUED_SECONDS):
-        schedule_cluster.apply_async(
-            args=(cluster_id,), countdown=delay_seconds, expires=QUEUED_SECONDS
+
+@worker_shutting_down.connect
+def stop_windows(**_: object) -> None:
+    """End all windows of this worker."""
+    _stopping.set()
+
+
+def wake(cluster_id: int, change: Wake) -> None:
+    """Tell the open window of a change, or open one.
+
+    Raises:
+        RedisError: nobody could be told.
+
+    """
+    wakes.push(cluster_id, change)
+    # A window looks for what it has not heard after it gave its lease back.
+    if not is_held(_lease_name(cluster_id)):
+        request_window(cluster_id)
+    request_explanations(cluster_id)
+
+
+def request_window(cluster_id: int, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    """Queue a window, unless one is queued already."""
+    if _redis.set(f"schedule:queued:{cluster_id}", 1, nx=True, ex=QUEUED_SECONDS):
+        allocate_for_cluster.apply_async(
+            args=(cluster_id,), kwargs={"idle_seconds": idle_seconds}, expires=QUEUED_SECONDS
         )
 
 
-@app.task
-def schedule_cluster(cluster_id: int) -> None:
-    """Run once; a run that is under way elsewhere is followed by another."""
-    _redis.delete(_queued_key(cluster_id))
+def request_explanations(cluster_id: int) -> None:
+    """Queue explanations, unless they are queued already."""
+    if _redis.set(f"explain:queued:{cluster_id}", 1, nx=True, ex=QUEUED_SECONDS):
+        explain_for_cluster.apply_async(
+            args=(cluster_id,), countdown=EXPLAIN_DELAY_SECONDS, expires=QUEUED_SECONDS
+        )
+
+
+# Acknowledged at once: a window that dies with its worker is opened again by beat in seconds,
+# not by the broker in minutes.
+@app.task(acks_late=False)
+def allocate_for_cluster(cluster_id: int, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    """Allocate for one window, unless somebody does already."""
+    _redis.delete(f"schedule:queued:{cluster_id}")
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
-    if cluster is None:
+    if cluster is None or _stopping.is_set():
         return
-    with lease(f"allocate:{cluster_id}", seconds=LEASE_SECONDS) as held:
-        if held is not None:
-            run(cluster, held)
+    turn = Turn.objects.filter(cluster=cluster).first()
+    with lease(
+        _lease_name(cluster_id), seconds=LEASE_SECONDS, above=turn.fence if turn else 0
+    ) as held:
+        if held is None:
             return
-    request_run(cluster_id, delay_seconds=BUSY_RETRY_SECONDS)
+        ended, _ = allocate(
+            Window(cluster, held, idle_seconds=idle_seconds, stopped=_stopping.is_set)
+        )
+    if ended is Ended.OVER or (ended is Ended.IDLE and wakes.is_waiting(cluster_id)):
+        request_window(cluster_id)
+
+
+@app.task
+def explain_for_cluster(cluster_id: int) -> None:
+    """Record why everything waits that does, unless somebody does or it would be too soon."""
+    _redis.delete(f"explain:queued:{cluster_id}")
+    cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
+    if cluster is None or _redis.exists(f"explain:rests:{cluster_id}"):
+        return
+    with lease(f"explain:{cluster_id}", seconds=LEASE_SECONDS) as held:
+        if held is None:
+            return
+        began_at = time.monotonic()
+        explain_waiting(cluster)
+        rest_seconds = (time.monotonic() - began_at) * PAUSES_PER_EXPLAINING
+        rest_milliseconds = round(min(rest_seconds, LONGEST_REST_SECONDS) * 1000)
+        _redis.set(f"explain:rests:{cluster_id}", 1, px=max(rest_milliseconds, 1))
 
 
 @app.task
 def sweep() -> None:
-    """Run every enabled cluster, in case a change was not noticed; forget old attempts."""
+    """Open a window for every enabled cluster, in case a change was not noticed; explain likewise.
+
+    Such a window ends at once if there is nothing to do.
+    """
     for cluster in Cluster.objects.filter(enabled=True):
         forget_old(cluster, now=timezone.now())
-        request_run(cluster.pk)
+        if not is_held(_lease_name(cluster.pk)):
+            request_window(cluster.pk, idle_seconds=0.0)
+        request_explanations(cluster.pk)
 
 
-def _queued_key(cluster_id: int) -> str:
-    return f"schedule:queued:{cluster_id}"
+def _lease_name(cluster_id: int) -> str:
+    return f"allocate:{cluster_id}"

@@ -17,7 +17,6 @@ from dra_console.kube.kinds import (
 )
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, Cursor, Device, ResourceClaim, ResourceSlice
-from dra_console.scheduling.allocating.run import run
 from tests.builders.objects import (
     NAMESPACE,
     NODE,
@@ -30,6 +29,7 @@ from tests.builders.objects import (
     unborn,
 )
 from tests.cluster.conftest import StartCluster
+from tests.integration.scheduling.once import allocate_once
 from tests.integration.sync.windows import follow_for
 
 pytestmark = [
@@ -68,7 +68,7 @@ def test_a_pod_gets_its_devices_and_the_mirror_shows_them_as_v1(
     call_command("sync_once", cluster="old")
     with lease(f"allocate:{cluster.pk}", seconds=30) as held:
         assert held is not None
-        bound = run(cluster, held)
+        bound = allocate_once(cluster, held)
     for kind in (RESOURCE_CLAIMS, PODS):
         follow_for(cluster, kind=kind)
 

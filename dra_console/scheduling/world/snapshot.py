@@ -122,19 +122,18 @@ def _holding(cluster: mirror.Cluster, claims: Entries[ResourceClaim]) -> Iterato
     while chunk := list(islice(uids, ROWS_AT_ONCE)):
         for row in mirror.ResourceClaim.objects.filter(cluster=cluster, uid__in=chunk):
             if row.allocation is not None:
-                yield holding(row)
+                yield holding(row.namespace, row.name, row.uid, allocation=row.allocation)
 
 
-def holding(row: mirror.ResourceClaim) -> ResourceClaim:
+def holding(namespace: str, name: str, uid: str, *, allocation: Json) -> ResourceClaim:
     """Give the devices of a claim that is not readable, as a claim without a wish."""
-    allocation = object_of(row.allocation)
     results: list[Json] = [
         {name: str(result.get(name, "")) for name in ("request", "driver", "pool", "device")}
-        for result in objects_of(object_of(allocation.get("devices")).get("results"))
+        for result in objects_of(object_of(object_of(allocation).get("devices")).get("results"))
     ]
     return decode_claim(
         {
-            "metadata": {"namespace": row.namespace, "name": row.name, "uid": row.uid},
+            "metadata": {"namespace": namespace, "name": name, "uid": uid},
             "status": {"allocation": {"devices": {"results": results}}},
         }
     )

@@ -1,0 +1,135 @@
+"""Explain what waits, whoever schedules it: beside the hot path, from the mirror alone.
+
+An explanation looks at every node and takes as long as hundreds of plans. So it is made by a
+task of its own, at most every second, and what it says is as old as the mirror.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.utils import timezone
+
+from dra_console.allocator.search.fleet import Fleet
+from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
+from dra_console.mirror.models import (
+    ClaimState,
+    Cluster,
+    Pod,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
+from dra_console.scheduling.allocating.resident import NODE_FACTS
+from dra_console.scheduling.attempts.record import record_all
+from dra_console.scheduling.attempts.subjects import Named, Subject, subjects_of
+from dra_console.scheduling.attempts.tries import Try, tries_of
+from dra_console.scheduling.names import RESERVE_AHEAD_LABEL, SCHEDULER_NAME
+from dra_console.scheduling.planning.board import NodeBoard
+from dra_console.scheduling.planning.grouped import positions_in
+from dra_console.scheduling.planning.managed import tolerating_managed
+from dra_console.scheduling.planning.plans import Refused
+from dra_console.scheduling.planning.reasons import reason_of_lack
+from dra_console.scheduling.planning.wishes import wish_of_pod
+from dra_console.scheduling.world import left_out
+from dra_console.scheduling.world.left_out import LeftOut
+from dra_console.scheduling.world.snapshot import ReadSnapshot, read_snapshot
+
+ENDED: Final = ("Succeeded", "Failed")
+
+
+def explain_waiting(cluster: Cluster) -> list[Try]:
+    """Record a try for each pod and claim that waits; return those that say something new."""
+    read = read_snapshot(cluster)
+    pods = list(
+        Pod.objects.filter(
+            cluster=cluster, node_name="", deletion_requested_at__isnull=True
+        ).exclude(phase__in=ENDED)
+    )
+    board = _board(cluster, read)
+    fresh = record_all(
+        cluster,
+        tries_of(
+            read.snapshot,
+            _subjects(cluster, read, pods),
+            node_reasons=lambda subject: _node_reasons(board, subject),
+        ),
+        at=timezone.now(),
+    )
+    left_out.tell(cluster, [*read.unreadable, *_refused(pods)], seen_at=timezone.now())
+    return fresh
+
+
+def _subjects(cluster: Cluster, read: ReadSnapshot, pods: Iterable[Pod]) -> Iterator[Subject]:
+    """List what waits; what the console allocates itself may have devices that it manages."""
+    ahead = _reserved_ahead(cluster)
+    templates = ResourceClaimTemplate.objects.filter(cluster=cluster)
+    for subject in subjects_of(
+        pods,
+        read.snapshot.claims,
+        templates=frozenset(
+            Named(namespace, name) for namespace, name in templates.values_list("namespace", "name")
+        ),
+        unreadable=frozenset(
+            Named(each.namespace, each.name)
+            for each in read.unreadable
+            if each.plural == RESOURCE_CLAIMS.plural
+        ),
+    ):
+        is_ours = (
+            subject.pod_spec.get("schedulerName") == SCHEDULER_NAME
+            if subject.pod_uid
+            else subject.uid in ahead
+        )
+        yield (
+            replace(subject, claims=tuple(map(tolerating_managed, subject.claims)))
+            if is_ours
+            else subject
+        )
+
+
+def _reserved_ahead(cluster: Cluster) -> frozenset[str]:
+    labels = KeyTransform("labels", KeyTransform("metadata", "raw"))
+    claims = ResourceClaim.objects.filter(cluster=cluster, state=ClaimState.PENDING).annotate(
+        ahead=KeyTextTransform(RESERVE_AHEAD_LABEL, labels)
+    )
+    return frozenset(claims.filter(ahead="true").values_list("uid", flat=True))
+
+
+def _board(cluster: Cluster, read: ReadSnapshot) -> NodeBoard:
+    board = NodeBoard(Fleet(replace(read.snapshot, slices=(), claims=())))
+    for facts in NODE_FACTS.read(cluster).readable:
+        board.put_facts(facts)
+    return board
+
+
+def _node_reasons(board: NodeBoard, subject: Subject) -> Mapping[str, str]:
+    """Say why the subject's pod cannot run on nodes, whatever devices they have."""
+    if not subject.pod_uid:
+        return {}
+    wish = wish_of_pod({"metadata": {"uid": subject.pod_uid}, "spec": subject.pod_spec})
+    if isinstance(wish, Refused):
+        return {}
+    columns = board.columns
+    reasons = {
+        columns.name_at(position): f"the node {reason}"
+        for reason, nodes in columns.by_reason(wish.nodes).items()
+        if reason
+        for position in positions_in(nodes & columns.present)
+    }
+    for resource, nodes in columns.by_lacking(wish.requests).items():
+        if not resource:
+            continue
+        reason = f"the node {reason_of_lack(board, wish, resource, nodes)}"
+        for position in positions_in(nodes & columns.present):
+            reasons.setdefault(columns.name_at(position), reason)
+    return reasons
+
+
+def _refused(pods: Iterable[Pod]) -> Iterator[LeftOut]:
+    """Name the pods of the console's own that ask for what cannot be read, or is not done."""
+    for pod in pods:
+        if pod.scheduler_name == SCHEDULER_NAME:
+            wish = wish_of_pod(pod.raw)
+            if isinstance(wish, Refused):
+                yield LeftOut(PODS.plural, pod.namespace, pod.name, wish.field, wish.reason)

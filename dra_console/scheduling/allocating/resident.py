@@ -1,0 +1,288 @@
+"""One cluster in memory, as plans see it, kept from round to round.
+
+Claims and the pods that wait for the console come object by object, from a watch of the
+window's own; nodes, slices, classes and taint rules from the mirror, whose versions say what
+has changed. After any changes this is what reading all anew would give; tests hold the two
+against each other.
+
+What is planned counts at once (`assume`), what was written stays until the watch has shown it
+(`settle`): older states of a claim, which may still be on their way, do not free its devices.
+
+Not for several threads at once.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from dra_console.allocator.model import (
+    AllocationResult,
+    DeviceClass,
+    DeviceTaintRule,
+    JsonObject,
+    ResourceClaim,
+    ResourceSlice,
+    Snapshot,
+)
+from dra_console.allocator.search.fleet import Fleet
+from dra_console.kube.kinds import NODES
+from dra_console.mirror import models as mirror
+from dra_console.scheduling.allocating.claim_reading import ClaimsRead, read_claim
+from dra_console.scheduling.allocating.followed import Followed
+from dra_console.scheduling.allocating.pending import (
+    Pending,
+    is_reserved_ahead,
+    key_in,
+    pending_claim,
+    pending_pod,
+)
+from dra_console.scheduling.planning.board import NodeBoard
+from dra_console.scheduling.planning.mirrored_use import MirroredUse
+from dra_console.scheduling.planning.node_facts import NodeFacts, facts_of
+from dra_console.scheduling.world.decoded import CLASS_ROWS, RULE_ROWS, SLICE_ROWS, DecodedKind
+from dra_console.scheduling.world.left_out import LeftOut
+
+NODE_FACTS: Final = DecodedKind(NODES, mirror.Node, facts_of)
+
+
+class Resident:
+    """The world of one cluster."""
+
+    def __init__(self, cluster: mirror.Cluster, claims: ClaimsRead) -> None:
+        """Read the inventory beside the claims, of which those are told later that change."""
+        self.cluster: Final = cluster
+        nodes = Followed(NODE_FACTS, put=self._put_node, remove=self._remove_node)
+        slices = Followed(SLICE_ROWS, put=self._put_slice, remove=self._remove_slice)
+        classes = Followed(CLASS_ROWS, put=self._put_class, remove=self._remove_class)
+        rules = Followed(RULE_ROWS, put=self._put_rule, remove=self._remove_rule)
+        self._followed: Final = (nodes, slices, classes, rules)
+        facts = nodes.know(cluster)
+        self.fleet: Final = Fleet(
+            Snapshot(
+                nodes=tuple(each.node for each in facts),
+                slices=slices.know(cluster),
+                classes=classes.know(cluster),
+                claims=tuple(claims.of.values()),
+                taint_rules=rules.know(cluster),
+            )
+        )
+        self.board: Final = NodeBoard(self.fleet)
+        for each in facts:
+            self.board.put_facts(each)
+        self._use: Final = MirroredUse(cluster, self.board)
+        self._use.compare()
+
+        self.pods: Final[dict[str, Pending]] = {}
+        """Pods that wait for the console, by key."""
+
+        self.claims: Final[dict[str, Pending]] = {}
+        """Claims that lack devices, by key."""
+
+        self.ahead: Final[set[str]] = set()
+        """Keys of those that are to be reserved ahead."""
+
+        self.gains = 0
+        """Grows with every change that may let something fit that did not fit before."""
+
+        self._truths: Final = dict(claims.of)
+        self._unreadable: Final = dict(claims.unreadable)
+        self._assumed: Final[dict[str, ResourceClaim]] = {}
+        self._unseen: Final[dict[str, str]] = {}
+        """UIDs of claims whose allocation was written and has not been seen since, by key."""
+
+        self._bound: Final[dict[str, str]] = {}
+        """UIDs of pods that were bound and have not been seen so since, by key."""
+
+        for raw in claims.pending:
+            self._note_pending(key_in(raw), pending_claim(raw), is_ahead=is_reserved_ahead(raw))
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """List what cannot be read."""
+        found = [*self._unreadable.values()]
+        for kind in self._followed:
+            found += kind.left_out
+        return found
+
+    def compare(self) -> None:
+        """Bring the inventory in line with the mirror, of which every version is looked at."""
+        for kind in self._followed:
+            self.gains += kind.compare(self.cluster)
+        self.compare_use()
+
+    def compare_use(self) -> None:
+        """Read anew what pods, of whichever scheduler, take of their nodes."""
+        self.gains += self._use.compare()
+
+    def look_at(self, plural: str, keys: Collection[str] | None) -> None:
+        """Bring some objects of a kind in line with the mirror, `None` for all."""
+        for kind in self._followed:
+            if kind.plural == plural:
+                self.gains += (
+                    kind.compare(self.cluster) if keys is None else kind.look_at(self.cluster, keys)
+                )
+
+    def claim(self, key: str) -> ResourceClaim | None:
+        """Return a claim as plans are to see it."""
+        return self._assumed.get(key) or self._truths.get(key)
+
+    def put_claim(self, raw: JsonObject) -> bool:
+        """Take a claim as it was seen; tell whether that is news to plans."""
+        key = key_in(raw)
+        claim, unreadable = read_claim(raw)
+        before = self._truths.get(key)
+        if self._unseen.get(key) == claim.uid and claim.allocation is None:
+            return False
+        self._unseen.pop(key, None)
+        if unreadable is None:
+            self._unreadable.pop(key, None)
+        else:
+            self._unreadable[key] = unreadable
+        pending = pending_claim(raw) if unreadable is None else None
+        self._note_pending(key, pending, is_ahead=is_reserved_ahead(raw))
+        self._truths[key] = claim
+        assumed = self._assumed.get(key)
+        if assumed is not None and claim.allocation is None and assumed.uid == claim.uid:
+            return False
+        self._assumed.pop(key, None)
+        self.fleet.put_claim(claim)
+        if before is not None and before.allocation is not None:
+            self.gains += claim.allocation != before.allocation
+        return True
+
+    def remove_claim(self, key: str) -> None:
+        """Forget a claim that is gone."""
+        for known in (self.claims, self._assumed, self._unseen, self._unreadable):
+            known.pop(key, None)
+        self.ahead.discard(key)
+        claim = self._truths.pop(key, None)
+        self.fleet.remove_claim(key)
+        self.gains += claim is not None
+
+    def put_pod(self, raw: JsonObject) -> None:
+        """Take a pod as it was seen."""
+        pending = pending_pod(raw)
+        if pending is None:
+            self.remove_pod(key_in(raw))
+        elif self._bound.get(pending.key) != pending.uid:
+            self.pods[pending.key] = pending
+
+    def remove_pod(self, key: str) -> None:
+        """Forget a pod that is gone, or that does not wait."""
+        self.pods.pop(key, None)
+        self._bound.pop(key, None)
+
+    def bound(self, key: str) -> None:
+        """Take note that a pod was bound, whatever older state of it may still be seen."""
+        pod = self.pods.pop(key, None)
+        if pod is not None:
+            self._bound[key] = pod.uid
+
+    def assume(self, allocations: Mapping[str, AllocationResult]) -> None:
+        """Count planned allocations, by the claim's key, as if they were written."""
+        for key, allocation in allocations.items():
+            claim = replace(self._truths[key], allocation=allocation)
+            self._assumed[key] = claim
+            self.fleet.put_claim(claim)
+
+    def uid_of(self, key: str) -> str:
+        """Return a claim's UID; empty if there is none."""
+        claim = self._truths.get(key)
+        return claim.uid if claim else ""
+
+    def is_unreadable(self, key: str) -> bool:
+        """Tell whether a claim cannot be read; then plans know its devices and nothing else."""
+        return key in self._unreadable
+
+    def is_assumed(self, key: str) -> bool:
+        """Tell whether a plan with the claim is being written."""
+        return key in self._assumed
+
+    def settle(self, raw: JsonObject) -> None:
+        """Take a claim as a write has left it, unless something newer was seen of it.
+
+        Of an assumed claim that is what is true from now on.
+        """
+        key = key_in(raw)
+        if self._assumed.pop(key, None) is None:
+            return
+        self.put_claim(raw)
+        claim = self._truths[key]
+        if claim.allocation is not None:
+            self._unseen[key] = claim.uid
+
+    def believe(self, noted: JsonObject) -> None:
+        """Count an allocation that was noted and may be written, until it is seen or settled."""
+        key = key_in(noted)
+        truth = self._truths.get(key)
+        claim, unreadable = read_claim(noted)
+        if truth is None or truth.uid != claim.uid or truth.allocation or unreadable:
+            return
+        self._note_pending(key, None, is_ahead=False)
+        self._truths[key] = claim
+        self._unseen[key] = claim.uid
+        self.fleet.put_claim(claim)
+
+    def restore(self, keys: Collection[str]) -> None:
+        """Count planned allocations no more."""
+        for key in keys:
+            if self._assumed.pop(key, None) is not None:
+                self.fleet.put_claim(self._truths[key])
+                self.gains += 1
+
+    def decide(self, uids: Collection[str], live: Iterable[JsonObject]) -> list[str]:
+        """Take claims of these UIDs, whose writes were in doubt, as they turned out to be.
+
+        Those that are not among the live ones are gone. Returns the keys of all.
+        """
+        by_key = {key_in(raw): raw for raw in live}
+        keys = [key for key, claim in self._truths.items() if claim.uid in uids]
+        for key in keys:
+            self._assumed.pop(key, None)
+            self._unseen.pop(key, None)
+            if key in by_key:
+                self.put_claim(by_key[key])
+            else:
+                self.remove_claim(key)
+            self.gains += 1
+        return keys
+
+    def doubt_no_more(self, key: str) -> None:
+        """Believe again what is seen of a claim, whatever was written."""
+        self._unseen.pop(key, None)
+
+    def _note_pending(self, key: str, pending: Pending | None, *, is_ahead: bool) -> None:
+        if pending is None:
+            self.claims.pop(key, None)
+        else:
+            self.claims[key] = pending
+        if pending is not None and is_ahead:
+            self.ahead.add(key)
+        else:
+            self.ahead.discard(key)
+
+    def _put_slice(self, slice_: ResourceSlice) -> None:
+        self.fleet.put_slice(slice_)
+
+    def _remove_slice(self, name: str) -> None:
+        self.fleet.remove_slice(name)
+
+    def _put_class(self, device_class: DeviceClass) -> None:
+        self.fleet.put_class(device_class)
+
+    def _remove_class(self, name: str) -> None:
+        self.fleet.remove_class(name)
+
+    def _put_rule(self, rule: DeviceTaintRule) -> None:
+        self.fleet.put_taint_rule(rule)
+
+    def _remove_rule(self, name: str) -> None:
+        self.fleet.remove_taint_rule(name)
+
+    def _put_node(self, facts: NodeFacts) -> None:
+        self.fleet.put_node(facts.node)
+        self.board.put_facts(facts)
+
+    def _remove_node(self, name: str) -> None:
+        self.board.remove_node(name)
+        self.fleet.remove_node(name)

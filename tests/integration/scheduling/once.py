@@ -1,0 +1,35 @@
+"""One round of allocation and one of explanations, without a worker or a watch."""
+
+from collections.abc import Callable
+
+from dra_console.leases import Lease
+from dra_console.mirror.clusters import client_of
+from dra_console.mirror.models import Cluster, Cursor
+from dra_console.scheduling.allocating.explaining import explain_waiting
+from dra_console.scheduling.allocating.resident import Resident
+from dra_console.scheduling.allocating.window import CalledOffError, begin
+from dra_console.scheduling.errors import TurnOverError
+from dra_console.sync.cursors import make_cursors
+
+
+def mirrored_to_the_end(cluster: Cluster) -> None:
+    """Let the mirror say that its lists are whole; nothing is allocated before that."""
+    make_cursors(cluster)
+    Cursor.objects.filter(cluster=cluster).update(resource_version="1")
+
+
+def allocate_once(
+    cluster: Cluster, lease: Lease, *, also: Callable[[Resident], None] = lambda _: None
+) -> int:
+    """Plan and write what waits, once, then explain what still does; count pods bound.
+
+    `also` may tell the world of more, as a watch would.
+    """
+    try:
+        begun = begin(cluster, client=client_of(cluster), lease=lease)
+    except (CalledOffError, TurnOverError):
+        return 0
+    also(begun.waiting.resident)
+    begun.rounds.run()
+    explain_waiting(cluster)
+    return begun.rounds.counts.bound
