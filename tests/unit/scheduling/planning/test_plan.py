@@ -9,6 +9,7 @@ from dra_console.scheduling.planning.plan import plan_claim, plan_pod
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
 from dra_console.scheduling.planning.wishes import PodWish, wish_of_claim, wish_of_pod
 from tests.builders.boards import a_board, a_ready_node
+from tests.builders.cases import case_objects
 from tests.builders.objects import (
     a_claim,
     a_class,
@@ -148,6 +149,24 @@ def test_a_claim_that_another_pod_is_getting_devices_for_waits_for_it() -> None:
 
     assert isinstance(plan, NotPlaced)
     assert plan.reason == "claim team-research/shared is being allocated for another pod"
+
+
+def test_a_claim_has_256_consumers_at_most() -> None:
+    """Case 039."""
+    objects = case_objects("039-reserved-for-256")
+    channel: Any = next(each for each in objects if each["kind"] == "ResourceClaim")
+    board = a_board(a_ready_node(), *objects)
+    consumers = channel["status"]["reservedFor"]
+    assert len(consumers) == 256
+
+    plan = planned(board, channel)
+
+    assert isinstance(plan, NotPlaced)
+    assert plan.reason == "claim lab/channel has 256 of 256 consumers"
+    first = PodWish(uid=consumers[0]["uid"])
+    assert planned(board, channel, wish=first) == Placed("gpu-01", {})
+    ended = channel | {"status": channel["status"] | {"reservedFor": consumers[1:]}}
+    assert planned(board, ended) == Placed("gpu-01", {})
 
 
 def test_a_claim_is_reserved_ahead_on_the_node_that_a_pod_without_requests_would_get() -> None:
