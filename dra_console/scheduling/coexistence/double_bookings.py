@@ -6,7 +6,7 @@ counts. What is not published any more cannot be added up, and is told elsewhere
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from dra_console.allocator.model import DeviceId, DeviceResult, PoolId
@@ -110,47 +110,43 @@ def _overdrawn(
             taken[device_id.pool_id][draw.counter] += draw.amount.nanos
     for pool_id, of_pool in taken.items():
         published = pools[pool_id].counters
+        over: defaultdict[str, dict[Counter, Quantity]] = defaultdict(dict)
         for counter, nanos in of_pool.items():
             if counter in published and nanos > published[counter].nanos:
-                yield _overlap(pool_id, counter, nanos=nanos, pool=pools[pool_id], uses=uses)
+                over[counter[0]][counter] = Quantity(nanos, published[counter].family)
+        for counter_set, drawn in over.items():
+            yield _overlap(pool_id, counter_set, drawn=drawn, pool=pools[pool_id], uses=uses)
 
 
 def _overlap(
     pool_id: PoolId,
-    counter: Counter,
+    counter_set: str,
     *,
-    nanos: int,
+    drawn: Mapping[Counter, Quantity],
     pool: PoolFacts,
     uses: Mapping[DeviceId, Uses],
 ) -> Finding:
-    counter_set, name = counter
-    published = pool.counters[counter]
-    drawing = [
-        device_name
-        for device_name, device in pool.devices.items()
-        if any(draw.counter == counter and draw.amount.nanos for draw in device.draws)
-    ]
     concerned = [
         (claim, device_name)
-        for device_name in drawing
+        for device_name, device in pool.devices.items()
+        if any(draw.counter in drawn and draw.amount.nanos for draw in device.draws)
         for claim, _ in uses.get(DeviceId(*pool_id, device_name), ())
+    ]
+    amounts = [
+        f"{name} {amount} of {pool.counters[counter_set, name]}"
+        for (_, name), amount in sorted(drawn.items(), key=lambda entry: entry[0])
     ]
     return Finding(
         kind=FindingKind.OVERDRAWN_COUNTERS,
-        key=f"{pool_id} {counter_set}/{name}",
+        key=f"{pool_id} {counter_set}",
         severity=Severity.HARM,
         claims=_refs((claim, f"device {device_name}") for claim, device_name in concerned),
         pool=str(pool_id),
-        facts={
-            "counter": name,
-            "counter_set": counter_set,
-            "taken": str(Quantity(nanos, published.family)),
-            "published": str(published),
-        },
+        facts={"counter_set": counter_set, "amounts": ", ".join(amounts)},
     )
 
 
-def _refs(concerned: Iterator[tuple[HeldClaim, str]]) -> tuple[ClaimRef, ...]:
+def _refs(concerned: Iterable[tuple[HeldClaim, str]]) -> tuple[ClaimRef, ...]:
     refs = sorted((claim.namespace, claim.name, note, claim.uid) for claim, note in concerned)[
         :CLAIMS_NAMED
     ]

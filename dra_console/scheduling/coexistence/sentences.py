@@ -79,8 +79,7 @@ def _overdrawn_counters(named: Named) -> Said:
     facts = named.facts
     return Said(
         f"Overlapping partitions of {named.pool} are held at once",
-        f"Counter {facts['counter']} of {facts['counter_set']} has {facts['published']};"
-        f" {named.everyone} together draw {facts['taken']}.",
+        f"{named.everyone} draw more of {facts['counter_set']} than it has: {facts['amounts']}.",
         "Decide which claims keep their partitions, and delete the pods of the others.",
     )
 

@@ -180,7 +180,7 @@ def test_overlapping_partitions_are_found_by_their_counters() -> None:
         FindingKind.OVERDRAWN_COUNTERS, *a_partitioned_pool("80Gi"), *both_partitions()
     )
 
-    assert (finding.facts["taken"], finding.facts["published"]) == ("120Gi", "80Gi")
+    assert finding.facts == {"counter_set": "board", "amounts": "memory 120Gi of 80Gi"}
     assert finding.namespaces == {"team-whole", "team-half"}
 
 
