@@ -109,20 +109,23 @@ def _no_execute(named: Named) -> Said:
 
 def _vanished(named: Named) -> Said:
     facts = named.facts
-    devices = _counted(facts["devices"], "device")
-    node = facts.get("missing_node", "")
-    detail = f"Node {node} is not in the cluster." if node else ""
+    number = _counted(facts["devices"], "device")
+    are = "is" if facts["devices"] == "1" else "are"
     if "whole_pool" in facts:
-        headline = f"Pool {named.pool} is gone, and {named.everyone} hold {devices} of it"
+        headline = f"Pool {named.pool} is gone; {number} of it {are} held by {named.everyone}"
     elif named.device:
-        headline = f"{named.device} is not published any more, and {named.everyone} holds it"
+        headline = f"{named.device} is not published any more, and held by {named.everyone}"
     else:
-        headline = f"{devices} of {named.pool} are not published any more, held by {named.everyone}"
+        headline = f"{number} of {named.pool} {are} published no more, and held by {named.everyone}"
+    if node := facts.get("missing_node", ""):
+        detail = f"Node {node} is not in the cluster."
+    elif "generation" in facts:
+        detail = f"The newest generation of {named.pool} is {facts['generation']}."
+    else:
+        detail = ""
     return Said(
         headline,
-        detail or f"The newest generation is {facts['generation']}."
-        if "generation" in facts
-        else detail,
+        detail,
         "See whether the driver on that node runs; if the device is gone for good, delete the"
         " pods that wait for it.",
     )

@@ -153,7 +153,9 @@ def _line(one: Told, *, writable: Collection[str]) -> ConflictLine:
         for pod in one.pods
     ]
     if one.device is not None:
-        links.append(Link(str(one.device), "", _address("web:device", *one.device)))
+        is_gone = one.kind is FindingKind.VANISHED_DEVICE
+        address = "" if is_gone else _address("web:device", *one.device)
+        links.append(Link(str(one.device), "", address))
     releases = one.may_be_released and one.claims[0].namespace in writable
     return ConflictLine(
         sign=SIGNS[one.severity],
