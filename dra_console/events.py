@@ -21,6 +21,10 @@ claims_changed = Signal()
 inventory_changed = Signal()
 """Sent likewise after slices, classes, nodes or taint rules changed in the mirror."""
 
+room_changed = Signal()
+"""Sent with `cluster_id` and `node_names`, `None` for many, after pods of any kind came to nodes,
+left them or changed what they take there. In a large cluster that is many times a second."""
+
 BROWSER_MESSAGE = "topic.changed"
 """Channels message type that `live.browsers` handles."""
 

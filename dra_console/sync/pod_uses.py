@@ -15,7 +15,6 @@ from django.db import transaction
 from dra_console import events
 from dra_console.allocator.errors import QuantityError
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.kinds import PODS
 from dra_console.mirror.models import Cluster, PodUse
 from dra_console.mirror.pod_requests import (
     CPU,
@@ -34,6 +33,8 @@ from dra_console.sync.reading import LONGEST_LABEL, LONGEST_NAME, name_in
 GREATEST: Final = 2**63 - 1
 LONGEST_VERSION: Final = 64
 FEW_NAMES: Final = 500
+NODES_TOLD: Final = 100
+"""Of more nodes at once it is only said that there are many."""
 
 log = structlog.get_logger()
 
@@ -58,11 +59,6 @@ class UseRow(NamedTuple):
     def key(self) -> ObjectKey:
         """What names the pod."""
         return ObjectKey(self.namespace, self.name)
-
-    @property
-    def load(self) -> tuple[object, ...]:
-        """What it puts on a node; empty if it puts nothing on any."""
-        return () if self.is_finished or not self.node_name else (self.uid, *self[5:])
 
 
 FIELDS: Final = UseRow._fields
@@ -133,9 +129,16 @@ def follow_uses(
     )
     lost = [before[key] for key in absent if key in before]
     remove(cluster, [row.key for row in lost])
-    loads = [(before[row.key].load if row.key in before else (), row.load) for row in changed]
-    if any(row.load for row in lost) or any(was != now for was, now in loads):
-        tell(cluster)
+    pairs = [*((before.get(row.key), row) for row in changed), *((row, None) for row in lost)]
+    names = {
+        row.node_name
+        for pair in pairs
+        if _load(pair[0]) != _load(pair[1])
+        for row in pair
+        if row is not None and row.node_name
+    }
+    if names:
+        tell(cluster, names)
 
 
 def sweep_uses(cluster: Cluster, *, listed: AbstractSet[ObjectKey]) -> None:
@@ -144,7 +147,7 @@ def sweep_uses(cluster: Cluster, *, listed: AbstractSet[ObjectKey]) -> None:
     lost = [key for key in map(ObjectKey._make, names.iterator()) if key not in listed]
     if lost:
         remove(cluster, lost)
-        tell(cluster)
+        tell(cluster, None)
 
 
 def rows_of(cluster: Cluster, keys: Collection[ObjectKey]) -> dict[ObjectKey, UseRow]:
@@ -185,14 +188,20 @@ def remove(cluster: Cluster, keys: Collection[ObjectKey]) -> None:
         PodUse.objects.filter(pk__in=pks).delete()
 
 
-def tell(cluster: Cluster) -> None:
-    """Say on commit that there is more or less room on some node."""
+def tell(cluster: Cluster, node_names: Collection[str] | None) -> None:
+    """Say on commit that there is more or less room on these nodes, on many if it is `None`."""
     cluster_id = cluster.pk
+    names = None if node_names is None or len(node_names) > NODES_TOLD else sorted(node_names)
     transaction.on_commit(
-        lambda: events.inventory_changed.send_robust(
-            sender=None, cluster_id=cluster_id, plural=PODS.plural, keys=None
+        lambda: events.room_changed.send_robust(
+            sender=None, cluster_id=cluster_id, node_names=names
         )
     )
+
+
+def _load(row: UseRow | None) -> tuple[object, ...]:
+    """Return what a pod puts on a node; empty if it puts nothing on any."""
+    return () if row is None or row.is_finished or not row.node_name else (row.uid, *row[5:])
 
 
 def _fits(metadata: Metadata) -> bool:

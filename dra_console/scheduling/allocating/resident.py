@@ -110,9 +110,9 @@ class Resident:
             self.gains += kind.compare(self.cluster)
         self.compare_use()
 
-    def compare_use(self) -> None:
-        """Read anew what pods, of whichever scheduler, take of their nodes."""
-        self.gains += self._use.compare()
+    def compare_use(self, node_names: Collection[str] | None = None) -> None:
+        """Read anew what pods, of whichever scheduler, take of these nodes, or of all."""
+        self.gains += self._use.compare(node_names)
 
     def look_at(self, plural: str, keys: Collection[str] | None) -> None:
         """Bring some objects of a kind in line with the mirror, `None` for all."""

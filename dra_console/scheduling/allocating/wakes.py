@@ -14,6 +14,9 @@ from typing import Final
 import redis
 from django.conf import settings
 
+ROOM: Final = "room"
+"""Stands for a kind in a wake-up whose keys are nodes on which pods came, went or changed."""
+
 KEYS_AT_MOST: Final = 200
 """Named in one wake-up; of more it says only that much of the kind has changed."""
 

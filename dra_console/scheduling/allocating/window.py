@@ -28,7 +28,7 @@ from dra_console.scheduling.allocating.feed import Change, Feed, FeedEndedError,
 from dra_console.scheduling.allocating.opening import NotMirrored, open_resident
 from dra_console.scheduling.allocating.round import Counts, Rounds
 from dra_console.scheduling.allocating.waiting_list import WaitingList
-from dra_console.scheduling.allocating.wakes import Wake
+from dra_console.scheduling.allocating.wakes import ROOM, Wake
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.names import SCHEDULER_NAME
 from dra_console.scheduling.writing import notes
@@ -167,7 +167,8 @@ class _Loop:
         self._ends_at: Final = now + window.seconds
         self._active_at = now
         self._checked_at = self._compared_at = now
-        self._use_changed = False
+        self._room_changed: set[str] | None = set()
+        """Nodes on which pods came, went or changed; `None`: many."""
 
     def run(self) -> Ended:
         """Go round until the window ends."""
@@ -208,8 +209,11 @@ class _Loop:
                     keys.update(change.keys)
             else:
                 self._waiting.take(*change)
-        if PODS.plural in looked_at:
-            self._use_changed = True
+        names = looked_at.pop(ROOM, set())
+        if names is None or self._room_changed is None:
+            self._room_changed = None
+        else:
+            self._room_changed |= names
         for plural, keys in looked_at.items():
             self._resident.look_at(plural, keys)
 
@@ -223,9 +227,9 @@ class _Loop:
             raise CalledOffError("the cluster was removed or disabled")
         if self._rounds.doubtful:
             self._decide()
-        if self._use_changed:
-            self._use_changed = False
-            self._resident.compare_use()
+        if self._room_changed != set():
+            names, self._room_changed = self._room_changed, set()
+            self._resident.compare_use(names)
 
     def _compare(self, now: float) -> None:
         if now - self._compared_at < COMPARE_EVERY_SECONDS:

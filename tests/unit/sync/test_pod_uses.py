@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from dra_console.allocator.model import JsonObject
-from dra_console.events import inventory_changed
+from dra_console.events import room_changed
 from dra_console.kube.kinds import PODS
 from dra_console.mirror.models import Cluster, Pod, PodUse
 from dra_console.sync.derived_differences import use_differences
@@ -50,17 +50,17 @@ def a_working_pod(
 
 
 @contextmanager
-def hearing() -> Iterator[list[int]]:
-    heard: list[int] = []
+def hearing() -> Iterator[list[Any]]:
+    heard: list[Any] = []
 
-    def hear(cluster_id: int, **_: object) -> None:
-        heard.append(cluster_id)
+    def hear(node_names: Any, **_: object) -> None:
+        heard.append(node_names)
 
-    inventory_changed.connect(hear)
+    room_changed.connect(hear)
     try:
         yield heard
     finally:
-        inventory_changed.disconnect(hear)
+        room_changed.disconnect(hear)
 
 
 def test_a_pod_that_names_no_claims_is_counted_and_not_kept(cluster: Cluster) -> None:
@@ -106,15 +106,18 @@ def test_a_pod_that_is_gone_takes_nothing(cluster: Cluster) -> None:
 def test_scheduling_hears_of_room_and_not_of_every_word_of_a_pod(
     cluster: Cluster, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
-    def heard_of(pod: JsonObject, version: str) -> int:
+    def heard_of(pod: JsonObject, version: str) -> list[Any]:
         with hearing() as heard, django_capture_on_commit_callbacks(execute=True):
             see(cluster, at_version(pod, version))
-        return len(heard)
+        return heard
 
-    assert heard_of(a_working_pod(node=None, phase="Pending"), "1") == 0
-    assert heard_of(a_working_pod(phase="Pending"), "2") == 1
-    assert heard_of(a_working_pod(phase="Running"), "3") == 0
-    assert heard_of(a_working_pod(phase="Failed"), "4") == 1
+    assert not heard_of(a_working_pod(node=None, phase="Pending"), "1")
+    assert heard_of(a_working_pod(phase="Pending"), "2") == [["gpu-01"]]
+    assert not heard_of(a_working_pod(phase="Running"), "3")
+    assert heard_of(a_working_pod(phase="Failed"), "4") == [["gpu-01"]]
+    with hearing() as heard, django_capture_on_commit_callbacks(execute=True):
+        sweep(cluster, kind=PODS, listed=frozenset(), seen_at=NOON)
+    assert heard == [None]
 
 
 def test_a_pod_that_is_known_is_not_read_again(cluster: Cluster) -> None:
