@@ -13,12 +13,15 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from dra_console.allocator.inventory import Node
-from dra_console.allocator.model import DeviceClass, ResourceClaim, Snapshot
+from dra_console.allocator.model import DeviceClass, ResourceClaim, ResourceSlice, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.bookings import usage_of
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.usage import Usage
 from dra_console.allocator.world.views import Views
+
+FEW_SLICES: Final = 4
+"""One of so many slices may be another one before an index is made anew."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -74,6 +77,55 @@ def carry_index(before: Snapshot, after: Snapshot) -> None:
     carried = {rules: index.with_claims(after.claims) for rules, index in known.items()}
     with _lock:
         _indexes.setdefault(after, carried)
+
+
+def derive_index(before: Snapshot, after: Snapshot) -> None:
+    """Index a snapshot of which a part is as in an indexed one, at the cost of the other part.
+
+    Nothing is done where as good as all would have to be looked at again: with other taint
+    rules, with many other slices, or with some that are not one node's.
+    """
+    if after.taint_rules is not before.taint_rules:
+        return
+    with _lock:
+        known = dict(_indexes.get(before, {}))
+    gone = _without(before.slices, after.slices)
+    new = _without(after.slices, before.slices)
+    if not known or len(gone) + len(new) > len(before.slices) // FEW_SLICES:
+        return
+    pools = {each.pool_id for each in (*gone, *new)}
+    names = {
+        each.reach.node_name
+        for each in (*before.slices, *after.slices)
+        if pools and each.pool_id in pools
+    }
+    if None in names:
+        return
+    node_names = frozenset(name for name in names if name is not None)
+    derived: dict[Rules, Index] = {}
+    for rules, index in known.items():
+        inventory = index.inventory.changed(gone=gone, new=new, node_names=node_names)
+        derived[rules] = Index(
+            inventory=inventory,
+            views=index.views.on(inventory),
+            classes={each.name: each for each in after.classes},
+            usage=index.usage
+            if after.claims is before.claims
+            else usage_of(after.claims, rules=rules),
+            rules=rules,
+            nodes=after.nodes,
+        )
+    with _lock:
+        _indexes.setdefault(after, derived)
+
+
+def _without(
+    slices: tuple[ResourceSlice, ...], others: tuple[ResourceSlice, ...]
+) -> list[ResourceSlice]:
+    if slices is others:
+        return []
+    known = {id(each) for each in others}
+    return [each for each in slices if id(each) not in known]
 
 
 _lock: Final = Lock()

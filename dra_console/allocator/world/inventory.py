@@ -128,6 +128,39 @@ class Inventory:
         self._published.pop(id(slice_), None)
         self._forget(slice_)
 
+    def changed(
+        self,
+        *,
+        gone: Iterable[ResourceSlice],
+        new: Iterable[ResourceSlice],
+        node_names: frozenset[str],
+    ) -> "Inventory":
+        """Make another inventory without some slices and with others; this one stays as it is.
+
+        What is derived from other pools is shared. `node_names` are those of all nodes that may
+        see a slice of a changed pool.
+        """
+        self._group()
+        other = Inventory(taint_rules=self.taint_rules, rules=self.rules)
+        other._slices = None
+        other._published.update(self._published)
+        other._pools.update(self._pools)
+        other._of_node.update(self._of_node)
+        other._of_pool.update(self._of_pool)
+        for node, pools in dict(self._on_node).items():
+            if node.name not in node_names:
+                other._on_node[node] = pools
+        gone, new = tuple(gone), tuple(new)
+        for slice_ in (*gone, *new):
+            node_name, pool = slice_.reach.node_name, slice_.pool
+            other._of_node[node_name] = [*other._of_node[node_name]]
+            other._of_pool[pool] = [*other._of_pool[pool]]
+        for slice_ in gone:
+            other.remove(slice_)
+        for slice_ in new:
+            other.put(slice_)
+        return other
+
     def _forget(self, slice_: ResourceSlice) -> None:
         self._pools.pop(slice_.pool_id, None)
 

@@ -77,12 +77,22 @@ class View:
         self._inventory: Final = inventory
         self._common: Final = common
         self._lookups: Final = tuple(Lookup.of(read) for read in sorted(reads.names, key=str))
-        self._kinds: Final = Numbering()
-        self._of_slice: Final[dict[PublishedSlice, tuple[int, ...]]] = {}
-        self._of_device: Final[dict[PublishedDevice, int]] = {}
+        self._kinds = Numbering()
+        self._of_slice: dict[PublishedSlice, tuple[int, ...]] = {}
+        self._of_device: dict[PublishedDevice, int] = {}
         self._shapes: Final[dict[_Shape, int]] = {}
         self._of_number: Final[list[_Shape]] = []
         self._shape_of_node: Final[dict[Node, int]] = {}
+
+    def on(self, inventory: Inventory) -> "View":
+        """Look at another inventory of the same rules, with what is known of slices in both."""
+        other = View(
+            inventory, self._common, reads=self.reads, compares_capacity=self.compares_capacity
+        )
+        other._kinds = self._kinds
+        other._of_slice = self._of_slice
+        other._of_device = self._of_device
+        return other
 
     def covers(self, reads: Reads, *, compares_capacity: bool) -> bool:
         """Tell whether claims that read this can be answered with it."""
@@ -202,12 +212,22 @@ class Views:
 
     __slots__ = ("_alive", "_inventory", "_views", "common")
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, *, common: CommonKinds | None = None) -> None:
         self._inventory: Final = inventory
-        self.common: Final = CommonKinds(inventory)
+        self.common: Final = common or CommonKinds(inventory)
         self._views: Final[list[View]] = []
         self._alive: Final[WeakSet[View]] = WeakSet()
         """These and older ones that somebody still has, since slices change for them too."""
+
+    def on(self, inventory: Inventory) -> "Views":
+        """Look at another inventory with the same taint rules, which shares slices with this one.
+
+        What is found out through either is known to both, so neither may forget slices.
+        """
+        other = Views(inventory, common=self.common)
+        other._views.extend(view.on(inventory) for view in tuple(self._views))
+        other._alive.update(other._views)
+        return other
 
     def covering(self, reads: Reads, *, compares_capacity: bool = False) -> View:
         """Return a view for claims that read this."""
