@@ -31,7 +31,7 @@ from dra_console.allocator.search.register import Register
 from dra_console.allocator.search.search import search_prepared
 from dra_console.allocator.search.signatures import sight_of
 from dra_console.allocator.search.solutions import Solution, solution_of
-from dra_console.allocator.search.together import LEAST_STEPS, entangled, fill_together
+from dra_console.allocator.search.together import LEAST_STEPS, Together, entangled, fill_together
 from dra_console.allocator.world.bookings import Bookings
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.nodes import NodeSelectorError
@@ -132,6 +132,22 @@ def fill(
         return Filling(
             (), tuple(done.placed), tuple(usable), done.broken, done.is_lower_bound, done.steps
         )
+
+
+def place(
+    index: Index,
+    claims: Sequence[ResourceClaim],
+    *,
+    count: int,
+    nodes: Sequence[Node],
+    steps: int = STEPS_IN_ALL,
+) -> Together:
+    """Place so many pods, or as many as fit, as a scheduler would one after the other."""
+    try:
+        prepared = prepare(claims, classes=index.classes, rules=index.rules)
+    except BrokenInputError as error:
+        return Together(broken=error.broken)
+    return fill_together(index, [prepared], nodes, steps=steps, most=count)
 
 
 class _Run:

@@ -46,17 +46,20 @@ def fill_together(
     nodes: Sequence[Node],
     *,
     steps: int,
+    most: int = PODS_TOGETHER,
 ) -> Together:
-    """Place pods of each shape on these nodes until none fits, or the steps are spent."""
+    """Place pods of each shape on these nodes until none fits, or there are enough of them."""
+    done = Together()
+    if not nodes:
+        return done
     bookings = Bookings(holding_claims(index), rules=index.rules)
     roster = Roster(
         replace(index, usage=bookings.usage, nodes=tuple(nodes)), is_used=bookings.is_used
     )
-    done = Together()
     for shape, prepared in enumerate(shapes):
         claims = [each.claim for each in prepared]
         while True:
-            if done.steps >= steps or len(done.placed) >= PODS_TOGETHER:
+            if done.steps >= steps or len(done.placed) >= most:
                 done.is_lower_bound = True
                 return done
             found = roster.first_fit(claims, step_budget=STEPS_A_NODE)

@@ -1,0 +1,188 @@
+"""Free capacity that none of the templates can use: what is left once they took what they can.
+
+Nodes are filled with pods of every template, the ones that want most devices first. A device,
+or a partition that its board still has room for, that is free after that is of no use to any of
+them as things are. Which templates were looked at is part of the answer: another one may fit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dra_console.allocator.decoding.decode import decode_template
+from dra_console.allocator.errors import DecodeError
+from dra_console.allocator.model import (
+    EXACT_COUNT,
+    ClaimSpec,
+    DeviceWish,
+    JsonObject,
+    ResourceClaim,
+)
+from dra_console.allocator.search.drawing import ledger_of
+from dra_console.allocator.search.filled_usage import filled_usage
+from dra_console.allocator.search.filling import FilledCase, Filling, fill
+from dra_console.allocator.world.counters import CounterLedger
+from dra_console.allocator.world.index import Index, index_of
+from dra_console.allocator.world.pools import NodePool, PublishedDevice
+from dra_console.allocator.world.taints import untolerated
+from dra_console.allocator.world.usage import Usage
+from dra_console.scheduling.whatif.changing import World
+from dra_console.scheduling.whatif.fitting import usable_nodes
+
+MOST_SHAPES: Final = 64
+LARGEST_CLAIM: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left on each of some nodes that are alike."""
+
+    nodes: tuple[str, ...]
+    devices: tuple[str, ...]
+    """Whole devices by name."""
+
+    partitions: Mapping[str, tuple[str, ...]]
+    """By board (counter set): the partitions for which there is room, each by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragments:
+    """What is free, and what of it is left when all templates took what they can."""
+
+    free: int
+    """Whole devices that are free now."""
+
+    left: tuple[Left, ...]
+    shapes: tuple[tuple[tuple[str, str], ...], ...]
+    """The templates that were considered: those of one spec together, by namespace and name."""
+
+    broken: tuple[tuple[str, str], ...]
+    """Templates that could not be tried."""
+
+    shared_nodes: int
+    """Nodes left out, since they share devices with others."""
+
+    is_lower_bound: bool
+    """Whether more may be usable than was found: some search was not brought to its end."""
+
+    @property
+    def devices_left(self) -> int:
+        """Count the whole devices that are left."""
+        return sum(len(each.devices) * len(each.nodes) for each in self.left)
+
+    @property
+    def boards_left(self) -> int:
+        """Count the boards with room for a partition that no template asks for."""
+        return sum(len(each.partitions) * len(each.nodes) for each in self.left)
+
+
+def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> Fragments:
+    """Fill a world with pods of all templates and say what is left."""
+    index = index_of(world.snapshot)
+    nodes = usable_nodes(world)
+    shapes, broken = _shapes(templates)
+    filling = Filling((), (), (), None, is_lower_bound=False, steps=0)
+    while True:
+        claims = [[ResourceClaim("", "shape", spec=spec)] for spec in shapes]
+        filling = fill(index, claims, nodes=nodes)
+        if filling.broken is None or not shapes:
+            break
+        bad = next(
+            (
+                spec
+                for spec, shape in zip(shapes, claims, strict=True)
+                if fill(index, [shape], nodes=nodes).broken is not None
+            ),
+            next(iter(shapes)),
+        )
+        broken.extend(shapes.pop(bad))
+    after = filled_usage(index.usage, filling, holder=ResourceClaim("", "shape"), rules=index.rules)
+    return Fragments(
+        free=sum(len(case.members) * len(_whole(case, index.usage)) for case in filling.cases),
+        left=tuple(_lefts(filling.cases, replace(index, usage=after))),
+        shapes=tuple(tuple(names) for names in shapes.values()),
+        broken=tuple(broken),
+        shared_nodes=len(filling.together_nodes),
+        is_lower_bound=filling.is_lower_bound,
+    )
+
+
+def _shapes(
+    templates: Mapping[tuple[str, str], JsonObject],
+) -> tuple[dict[ClaimSpec, list[tuple[str, str]]], list[tuple[str, str]]]:
+    """Group templates by what they ask for, the largest first; admin access takes nothing."""
+    known: dict[ClaimSpec, list[tuple[str, str]]] = {}
+    broken = []
+    for names, raw in sorted(templates.items(), key=lambda item: item[0]):
+        try:
+            spec = decode_template(raw).spec
+        except DecodeError:
+            broken.append(names)
+            continue
+        if not any(wish.admin_access for wish in _wishes(spec)):
+            known.setdefault(spec, []).append(names)
+    ordered = sorted(known.items(), key=lambda item: (-_size(item[0]), item[1]))
+    return dict(ordered[:MOST_SHAPES]), broken
+
+
+def _wishes(spec: ClaimSpec) -> Iterator[DeviceWish]:
+    for request in spec.requests:
+        if request.exactly is not None:
+            yield request.exactly
+        yield from (each.wish for each in request.first_available)
+
+
+def _size(spec: ClaimSpec) -> int:
+    return sum(
+        wish.count if wish.allocation_mode == EXACT_COUNT else LARGEST_CLAIM
+        for wish in _wishes(spec)
+    )
+
+
+def _lefts(cases: Sequence[FilledCase], index: Index) -> Iterator[Left]:
+    """Say of each case what is left, those together of which the same is to be said."""
+    found: dict[tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
+    for case in cases:
+        devices = tuple(each.id.device for each in _whole(case, index.usage))
+        partitions = tuple(_partitions(case, index))
+        if devices or partitions:
+            names = found.setdefault((devices, partitions), [])
+            names += [record.node.name for record, _ in case.members]
+    for (devices, partitions), names in found.items():
+        yield Left(tuple(sorted(names)), devices, dict(partitions))
+
+
+def _whole(case: FilledCase, usage: Usage) -> list[PublishedDevice]:
+    """List the free devices of one node of a case that are no partitions."""
+    record, _ = case.members[0]
+    return [each for each in record.devices if not each.draws and _is_free(each, usage)]
+
+
+def _partitions(case: FilledCase, index: Index) -> Iterator[tuple[str, tuple[str, ...]]]:
+    record, _ = case.members[0]
+    for pool in record.ready:
+        if not pool.counters:
+            continue
+        ledger = ledger_of(pool, usage=index.usage, rules=index.rules)
+        yield from _room(pool, ledger, index.usage)
+
+
+def _room(
+    pool: NodePool, ledger: CounterLedger, usage: Usage
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    boards: dict[str, list[str]] = {}
+    for each in pool.devices:
+        if each.draws and _is_free(each, usage) and ledger.shortage(each.draws) is None:
+            board = each.device.consumes_counters[0].name
+            boards.setdefault(board, []).append(each.id.device)
+    for board, names in boards.items():
+        yield board, tuple(names)
+
+
+def _is_free(published: PublishedDevice, usage: Usage) -> bool:
+    return (
+        not usage.is_drawn(published.id)
+        and not published.is_hidden
+        and not published.is_barred
+        and untolerated(published.taints, tolerations=()) is None
+    )

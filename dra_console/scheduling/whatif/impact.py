@@ -1,0 +1,230 @@
+"""Blast radius: which claims and pods an edit hits, by namespace and with their priority.
+
+A reader learns how many there are everywhere, and names where they may see claims.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from dra_console.allocator.api_json import Json, JsonObject
+from dra_console.allocator.model import ResourceClaim
+from dra_console.mirror import models as mirror
+from dra_console.scheduling.whatif.changing import Effect
+from dra_console.scheduling.whatif.hits import Fate, Hit
+from dra_console.scheduling.whatif.rights import Rights
+
+ROWS_AT_ONCE: Final = 500
+MOST_NAMED: Final = 200
+"""Claims that one edit's answer names; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What of a pod says how bad it is to lose it; neither ever changes."""
+
+    priority: int | None
+    """`None`: not known, since the pod is not mirrored."""
+
+    priority_class: str
+
+
+PodFinder = Callable[[Iterable[str]], Mapping[str, PodFacts]]
+"""Finds pods by UID."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitPod:
+    """A pod that uses a hit claim."""
+
+    name: str
+    facts: PodFacts
+
+
+@dataclass(frozen=True, slots=True)
+class HitClaim:
+    """A hit claim with its pods."""
+
+    namespace: str
+    name: str
+    fate: Fate
+    seconds: int | None
+    devices: tuple[str, ...]
+    pods: tuple[HitPod, ...]
+
+
+@dataclass(slots=True)
+class NamespaceImpact:
+    """What is hit in one namespace, or in all those together that the reader may not see."""
+
+    namespace: str
+    """Empty: other namespaces."""
+
+    claims: int = 0
+    evicted_claims: int = 0
+    devices: int = 0
+    evicted_pods: int = 0
+    priorities: set[int] = field(default_factory=set)
+    """Of the pods that leave."""
+
+    unknown_priorities: int = 0
+    """Pods that leave, of which it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What one edit hits. Namespaces with the most pods to leave come first."""
+
+    effect: Effect
+    namespaces: tuple[NamespaceImpact, ...]
+    claims: tuple[HitClaim, ...]
+    """Those that may be named, up to a bound; what leaves comes first, highest priority first."""
+
+    more_claims: int
+
+    def total(self, fate: Fate) -> int:
+        """Count the claims of one fate."""
+        return sum(1 for hit in self.effect.hits if hit.fate is fate)
+
+    @property
+    def evicted_pods(self) -> int:
+        return sum(each.evicted_pods for each in self.namespaces)
+
+
+def impacts(
+    effects: Sequence[Effect], *, rights: Rights, find_pods: PodFinder
+) -> tuple[Impact, ...]:
+    """Say whom each edit hits; edits that hit nobody by nature have an empty one."""
+    uids = {
+        consumer.uid
+        for effect in effects
+        for hit in effect.hits
+        for consumer in hit.claim.reserved_for
+        if consumer.resource == "pods"
+    }
+    pods = find_pods(uids) if uids else {}
+    return tuple(_impact(effect, rights, pods) for effect in effects)
+
+
+def _impact(effect: Effect, rights: Rights, pods: Mapping[str, PodFacts]) -> Impact:
+    by_namespace: dict[str, NamespaceImpact] = {}
+    named: list[HitClaim] = []
+    for hit in effect.hits:
+        is_seen = rights.sees_claims(hit.claim.namespace)
+        label = hit.claim.namespace if is_seen else ""
+        claim = _claim(hit, pods)
+        _count(by_namespace.setdefault(label, NamespaceImpact(label)), hit, claim)
+        if is_seen:
+            named.append(claim)
+    named.sort(key=_urgency)
+    return Impact(
+        effect,
+        tuple(
+            sorted(
+                by_namespace.values(),
+                key=lambda each: (-each.evicted_pods, -each.claims, each.namespace),
+            )
+        ),
+        tuple(named[:MOST_NAMED]),
+        max(len(named) - MOST_NAMED, 0),
+    )
+
+
+def _claim(hit: Hit, pods: Mapping[str, PodFacts]) -> HitClaim:
+    return HitClaim(
+        hit.claim.namespace,
+        hit.claim.name,
+        hit.fate,
+        hit.seconds,
+        tuple(str(each) for each in hit.devices),
+        tuple(_pods(hit.claim, pods)),
+    )
+
+
+def _pods(claim: ResourceClaim, pods: Mapping[str, PodFacts]) -> Iterator[HitPod]:
+    for consumer in claim.reserved_for:
+        if consumer.resource == "pods":
+            yield HitPod(consumer.name, pods.get(consumer.uid, PodFacts(None, "")))
+
+
+def _count(impact: NamespaceImpact, hit: Hit, claim: HitClaim) -> None:
+    impact.claims += 1
+    impact.devices += len(hit.devices)
+    if not hit.is_evicted:
+        return
+    impact.evicted_claims += 1
+    impact.evicted_pods += len(claim.pods)
+    for pod in claim.pods:
+        if pod.facts.priority is None:
+            impact.unknown_priorities += 1
+        else:
+            impact.priorities.add(pod.facts.priority)
+
+
+def _urgency(claim: HitClaim) -> tuple[int, int, str, str]:
+    order = [*Fate].index(claim.fate)
+    highest = max((pod.facts.priority or 0 for pod in claim.pods), default=0)
+    return (order, -highest, claim.namespace, claim.name)
+
+
+def mirrored_pods(cluster: mirror.Cluster) -> PodFinder:
+    """Find pods among the mirror's rows."""
+
+    def find(uids: Iterable[str]) -> Mapping[str, PodFacts]:
+        found = {}
+        waiting = iter(uids)
+        while some := list(islice(waiting, ROWS_AT_ONCE)):
+            rows = mirror.Pod.objects.filter(cluster=cluster, uid__in=some).order_by()
+            for uid, priority, name in rows.values_list(
+                "uid", "raw__spec__priority", "raw__spec__priorityClassName"
+            ):
+                found[uid] = PodFacts(
+                    priority if isinstance(priority, int) else 0,
+                    name if isinstance(name, str) else "",
+                )
+        return found
+
+    return find
+
+
+def impact_json(impact: Impact) -> JsonObject:
+    """Write what an edit hits."""
+    namespaces: list[Json] = [
+        {
+            "namespace": each.namespace or None,
+            "claims": each.claims,
+            "evictedClaims": each.evicted_claims,
+            "devices": each.devices,
+            "evictedPods": each.evicted_pods,
+            "highestPriority": max(each.priorities, default=None),
+            "podsOfUnknownPriority": each.unknown_priorities,
+        }
+        for each in impact.namespaces
+    ]
+    claims: list[Json] = [
+        {
+            "namespace": each.namespace,
+            "name": each.name,
+            "fate": each.fate.value,
+            "seconds": each.seconds,
+            "devices": [*each.devices],
+            "pods": [
+                {
+                    "name": pod.name,
+                    "priority": pod.facts.priority,
+                    "priorityClassName": pod.facts.priority_class,
+                }
+                for pod in each.pods
+            ],
+        }
+        for each in impact.claims
+    ]
+    return {
+        "devices": impact.effect.devices,
+        "evictedPods": impact.evicted_pods,
+        "fates": {fate.value: impact.total(fate) for fate in Fate},
+        "namespaces": namespaces,
+        "claims": claims,
+        "moreClaims": impact.more_claims,
+    }
