@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dra_console.mirror.device_rows import forget_published
 from dra_console.mirror.models import Cluster
+from tests.builders.attempts import try_all
 from tests.builders.mirrored import mirror
 from tests.builders.objects import (
     a_claim,
@@ -34,6 +35,9 @@ LISTS = (
     "/claims/?state=pending&q=claim&device_class=gpu.nvidia.com",
     "/claims.csv",
     "/templates/",
+    "/scheduling/",
+    "/scheduling/?view=queue",
+    "/scheduling/?view=log&outcome=does-not-fit",
     "/search/?q=0",
     "/clusters/",
     "/clusters/served/",
@@ -46,6 +50,9 @@ LISTS = (
     "/api/v1/devices/?state=free",
     "/api/v1/pools/?driver=gpu.nvidia.com",
     "/api/v1/objectproblems/",
+    "/api/v1/attempts/?claim=claim-001&newest=true",
+    "/api/v1/waitinggroups/",
+    "/api/v1/queue/",
 )
 
 
@@ -76,8 +83,10 @@ def grow(cluster: Cluster, *, to: int) -> None:
             for number in numbers
         ),
         *(a_pod(f"pod-{number}", claim=f"held-{number}") for number in numbers),
+        *(a_pod(f"waits-{number}", claim=f"claim-{number}") for number in numbers[::2]),
         *(a_taint_rule(f"rule-{number}", pool=f"node-{number}") for number in numbers[:20]),
     )
+    try_all(cluster)
 
 
 def queries_of(client: Client, address: str) -> int:
