@@ -32,11 +32,16 @@ class Item(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Parked:
+class Parked:
+    """How somebody waits who was tried in vain."""
+
     tries: int
     not_before: float
     gains: int | None
     """What the world's `gains` were when it did not fit; `None`: time alone counts."""
+
+    reason: str
+    """In a line, for people."""
 
 
 class Queue:
@@ -45,7 +50,7 @@ class Queue:
     def __init__(self, items: Iterable[Item] = ()) -> None:
         """Begin with what is to be tried at once."""
         self._fresh: Final = dict.fromkeys(items)
-        self._parked: Final[dict[Item, _Parked]] = {}
+        self._parked: Final[dict[Item, Parked]] = {}
         self._looked_at = float("-inf")
 
     def __len__(self) -> int:
@@ -62,7 +67,7 @@ class Queue:
         self._parked.pop(item, None)
         self._fresh.pop(item, None)
 
-    def park(
+    def park(  # noqa: PLR0913 - what is known of a try in vain
         self,
         item: Item,
         *,
@@ -70,6 +75,7 @@ class Queue:
         tries: int,
         gains: int | None = None,
         pause_seconds: float = 0.0,
+        reason: str = "",
     ) -> None:
         """Let it wait; with `gains`, also until the world's have grown beyond those.
 
@@ -77,7 +83,11 @@ class Queue:
         """
         turn = min(FIRST_PAUSE_SECONDS * 2 ** min(tries, 8), LONGEST_PAUSE_SECONDS)
         self._fresh.pop(item, None)
-        self._parked[item] = _Parked(tries + 1, now + max(turn, pause_seconds), gains)
+        self._parked[item] = Parked(tries + 1, now + max(turn, pause_seconds), gains, reason)
+
+    def parked(self, item: Item) -> Parked | None:
+        """Tell how somebody waits; `None`: not after a try in vain, or not at all."""
+        return self._parked.get(item)
 
     def take(self, *, now: float, gains: int) -> dict[Item, int]:
         """Take what is to be tried now, with how often each was tried since it changed last."""

@@ -28,6 +28,7 @@ from dra_console.scheduling.allocating.pending import Pending
 from dra_console.scheduling.allocating.pod_claims import claim_names_of
 from dra_console.scheduling.allocating.queueing import Item, Queue, What
 from dra_console.scheduling.allocating.resident import Resident
+from dra_console.scheduling.allocating.telling import Teller
 from dra_console.scheduling.planning.plan import plan_pod
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Refused, Undecided
 from dra_console.scheduling.planning.wishes import PodWish, wish_of_claim, wish_of_pod
@@ -100,12 +101,19 @@ class Rounds:
     """UIDs of claims of which nobody knows yet whether their allocation is written."""
 
     _said: dict[Item, str] = field(default_factory=dict)
+    _teller: Teller = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to tell of the queue."""
+        self._teller = Teller(self.resident.cluster.pk)
+        self._teller.begin()
 
     def run(self) -> bool:
         """Plan and write once; tell whether anything was tried."""
         due = self.queue.take(now=time.monotonic(), gains=self.resident.gains)
         if not due:
             return False
+        uids = {item: pending.uid for item in due if (pending := self._pending(item)) is not None}
         drafts = self._draft(due)
         if drafts:
             done = write_all(
@@ -118,6 +126,7 @@ class Rounds:
             for draft, outcome in zip(drafts, done, strict=True):
                 self._take(draft, outcome)
             pod_events.tell(self.client, zip((draft.plan for draft in drafts), done, strict=True))
+        self._teller.tell(self.queue, uids)
         return True
 
     def _draft(self, due: Mapping[Item, int]) -> list[_Draft]:
@@ -254,7 +263,7 @@ class Rounds:
         if isinstance(planned, NotPlaced):
             self._say(item, planned.reason)
             now, gains = time.monotonic(), self.resident.gains
-            self.queue.park(item, now=now, tries=tries, gains=gains)
+            self.queue.park(item, now=now, tries=tries, gains=gains, reason=planned.reason)
             if pod is not None and planned.unavailable:
                 self._free_in_the_way(pod, planned.unavailable)
             return
@@ -264,7 +273,11 @@ class Rounds:
         """Let wait what only another object would change, or more steps; it is told of that."""
         self._say(item, reason)
         self.queue.park(
-            item, now=time.monotonic(), tries=tries, pause_seconds=REFUSED_PAUSE_SECONDS
+            item,
+            now=time.monotonic(),
+            tries=tries,
+            pause_seconds=REFUSED_PAUSE_SECONDS,
+            reason=reason,
         )
 
     def _say(self, item: Item, reason: str) -> None:
@@ -321,19 +334,35 @@ class Rounds:
             case outcomes.Waiting(until=until):
                 self.counts.waiting += 1
                 left = (until - database_now()).total_seconds()
-                self.queue.park(draft.item, now=now, tries=0, pause_seconds=left)
+                self.queue.park(
+                    draft.item,
+                    now=now,
+                    tries=0,
+                    pause_seconds=left,
+                    reason="its devices are being bound to the node",
+                )
                 return
             case outcomes.Dropped():
                 self.counts.dropped += 1
-                self.queue.park(draft.item, now=now, tries=draft.tries)
+                self.queue.park(draft.item, now=now, tries=draft.tries, reason=outcome.reason)
             case outcomes.Refused():
                 self.counts.refused += 1
                 self.queue.park(
-                    draft.item, now=now, tries=draft.tries, pause_seconds=REFUSED_PAUSE_SECONDS
+                    draft.item,
+                    now=now,
+                    tries=draft.tries,
+                    pause_seconds=REFUSED_PAUSE_SECONDS,
+                    reason=outcome.reason,
                 )
             case outcomes.Failed(retry_after_seconds=seconds):
                 self.counts.failed += 1
-                self.queue.park(draft.item, now=now, tries=draft.tries, pause_seconds=seconds)
+                self.queue.park(
+                    draft.item,
+                    now=now,
+                    tries=draft.tries,
+                    pause_seconds=seconds,
+                    reason=outcome.reason,
+                )
         log.info("plan not written", item=draft.item.key, reason=outcome.reason)
         if draft.plan.pod is not None:
             self.resident.board.let_pod_go(draft.plan.pod.uid)
@@ -342,7 +371,11 @@ class Rounds:
         """Let wait what a change of a claim or pod brings back."""
         log.info("waits", item=item.key, reason=reason)
         self.queue.park(
-            item, now=time.monotonic(), tries=tries, pause_seconds=REFUSED_PAUSE_SECONDS
+            item,
+            now=time.monotonic(),
+            tries=tries,
+            pause_seconds=REFUSED_PAUSE_SECONDS,
+            reason=reason,
         )
 
 

@@ -9,6 +9,8 @@ from redis import Redis
 
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster
+from dra_console.scheduling.allocating.queueing import Item, Queue, What
+from dra_console.scheduling.allocating.telling import Teller
 from dra_console.scheduling.planning import queue_notes
 from dra_console.scheduling.planning.queue_notes import QueueNote
 from dra_console.scheduling.planning.queue_of import InQueue, Standing, queue_of
@@ -105,6 +107,36 @@ def test_who_was_tried_in_vain_waits_for_time_and_then_for_a_change(cluster: Clu
     assert (soon.tries, soon.reason) == (3, "0 of 1 node takes it")
     assert soon.next_try_at is not None
     assert soon.next_try_at.timestamp() == pytest.approx(notes[uids["soon"]].next_try_at)
+
+
+def test_a_window_tells_of_those_it_tried_and_no_more_of_those_who_wait_no_more(
+    cluster: Cluster,
+) -> None:
+    pods = {name: a_waiting_pod(name) for name in ("stuck", "bound")}
+    see(cluster, *pods.values())
+    tried = {
+        Item(What.POD, f"team-research/{name}"): pod["metadata"]["uid"]
+        for name, pod in pods.items()
+    }
+    queue, teller = Queue(), Teller(cluster.pk)
+    now = time.monotonic()
+    for item in tried:
+        queue.park(item, now=now, tries=1, gains=7, reason="0 of 1 node takes it: 1 is cordoned")
+
+    teller.tell(queue, tried)
+    told = by_name(queue_of(cluster))
+    queue.forget(Item(What.POD, "team-research/bound"))
+    teller.tell(queue, tried)
+    left = by_name(queue_of(cluster))
+
+    assert {each.standing for each in told.values()} == {Standing.BACKING_OFF}
+    assert told["stuck"].reason == "0 of 1 node takes it: 1 is cordoned"
+    assert told["stuck"].next_try_at is not None
+    assert told["stuck"].next_try_at.timestamp() == pytest.approx(time.time() + 2.0, abs=1.5)
+    assert left["stuck"].tries == 2
+    assert left["bound"].standing is Standing.NEXT
+    Teller(cluster.pk).begin()
+    assert {each.standing for each in queue_of(cluster)} == {Standing.NEXT}
 
 
 def test_without_redis_nothing_is_known_and_that_is_said(
