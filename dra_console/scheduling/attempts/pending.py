@@ -1,10 +1,11 @@
 """What waits now, grouped by what it asks for, with what its newest attempts said.
 
-Four queries whatever waits: pending claims, waiting pods, and the newest attempts of each. A
-claim counts with its pod's attempt; a pod whose claims do not exist yet counts by itself.
+Five queries whatever waits: pending claims, waiting pods, the newest attempts of each, and the
+times of those that speak for a group. A claim counts with its pod's attempt; a pod whose claims do
+not exist yet counts by itself.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -27,18 +28,16 @@ class Waiting(NamedTuple):
     namespace: str
     name: str
     created_at: datetime
-    is_pod: bool
+    is_pod: bool = False
 
 
 class Tried(NamedTuple):
-    """The newest attempt of what waits."""
+    """The newest attempt of what waits; times are read for a few only, since they cost most."""
 
     pk: int
     signature: str
     outcome: str
     headline: str
-    last_at: datetime
-    pod_name: str
     digest: str
 
     @property
@@ -90,59 +89,63 @@ def pending_groups(
     if namespaces is not None:
         where &= Q(namespace__in=namespaces)
     claims = ResourceClaim.objects.filter(where, state=ClaimState.PENDING).order_by()
-    tried_claims = dict(_tried_claims(cluster, claims))
-    waiting = [
-        Waiting(*row, is_pod=False)
-        for row in claims.values_list("uid", "namespace", "name", "created_at")
-    ]
-    tried_pods = _tried_pods(where)
-    waiting += [
-        Waiting(*row, is_pod=True)
-        for row in _waiting_pods(where).values_list("uid", "namespace", "name", "created_at")
-        if row[0] in tried_pods
-    ]
-    groups = _grouped(waiting, {**tried_claims, **tried_pods})
+    lonely = Attempt.objects.filter(where, is_newest=True, claim_uid="").order_by("last_at", "pk")
+    pods = Pod.objects.order_by().filter(
+        where & ~Q(phase__in=FINISHED),
+        node_name="",
+        deletion_requested_at=None,
+        uid__in=lonely.order_by().values("subject_uid"),
+    )
+    columns = ("uid", "namespace", "name", "created_at")
+    waiting = [Waiting(*row) for row in claims.values_list(*columns)]
+    waiting += [Waiting(*row)._replace(is_pod=True) for row in pods.values_list(*columns)]
+    tried = _tried_claims(cluster, claims)
+    tried |= {uid: Tried(*row) for uid, *row in lonely.values_list("subject_uid", *Tried._fields)}
+    groups = _grouped(waiting, tried)
     return [group for group in groups if outcome in {"", group.outcome}]
 
 
-def _grouped(waiting: Iterable[Waiting], tried: dict[str, Tried]) -> list[PendingGroup]:
+def _grouped(waiting: Iterable[Waiting], tried: Mapping[str, Tried]) -> list[PendingGroup]:
     members: dict[str, list[Waiting]] = {}
     for one in sorted(waiting, key=lambda each: (each.created_at, each.namespace, each.name)):
         attempt = tried.get(one.uid)
         members.setdefault(attempt.group if attempt else "", []).append(one)
-    groups = [_group(signature, alike, tried) for signature, alike in members.items()]
+    # Attempts stand in the order in which they spoke last.
+    newest = {attempt.group: attempt for attempt in tried.values()}
+    spoke_at = dict(
+        Attempt.objects.filter(pk__in=[attempt.pk for attempt in newest.values()]).values_list(
+            "pk", "last_at"
+        )
+    )
+    groups = [
+        _group(signature, tuple(alike), tried, newest.get(signature), spoke_at)
+        for signature, alike in members.items()
+    ]
     return sorted(groups, key=lambda group: (-len(group.members), group.oldest.created_at))
 
 
-def _group(signature: str, members: list[Waiting], tried: dict[str, Tried]) -> PendingGroup:
-    attempts = [tried[member.uid] for member in members if member.uid in tried]
-    newest = max(attempts, key=lambda each: (each.last_at, each.pk), default=None)
+def _group(
+    signature: str,
+    members: tuple[Waiting, ...],
+    tried: Mapping[str, Tried],
+    newest: Tried | None,
+    spoke_at: Mapping[int, datetime],
+) -> PendingGroup:
+    oldest = tried.get(members[0].uid)
     return PendingGroup(
         signature=signature,
         outcome=newest.outcome if newest else NOT_TRIED,
         headline=newest.headline if newest else "",
-        tried_at=newest.last_at if newest else None,
-        attempt=attempts[0].pk if attempts else None,
-        members=tuple(members),
+        tried_at=spoke_at.get(newest.pk) if newest else None,
+        attempt=oldest.pk if oldest else None,
+        members=members,
     )
 
 
-def _tried_claims(cluster: Cluster, claims: QuerySet[ResourceClaim]) -> Iterable[tuple[str, Tried]]:
+def _tried_claims(cluster: Cluster, claims: QuerySet[ResourceClaim]) -> dict[str, Tried]:
     """Give the newest attempt of each claim; of several pods' attempts the last one."""
     rows = TriedClaim.objects.filter(
         cluster=cluster, claim_uid__in=claims.values("uid"), attempt__is_newest=True
     ).order_by("attempt__last_at", "attempt_id")
     columns = (f"attempt__{name}" for name in Tried._fields)
-    return ((uid, Tried(*row)) for uid, *row in rows.values_list("claim_uid", *columns))
-
-
-def _tried_pods(where: Q) -> dict[str, Tried]:
-    """Give the newest attempts of pods that have no claim yet, by the pod's UID."""
-    rows = Attempt.objects.filter(where, is_newest=True, claim_uid="").order_by("pk")
-    return {uid: Tried(*row) for uid, *row in rows.values_list("subject_uid", *Tried._fields)}
-
-
-def _waiting_pods(where: Q) -> QuerySet[Pod]:
-    return Pod.objects.order_by().filter(
-        where & ~Q(phase__in=FINISHED), node_name="", deletion_requested_at=None
-    )
+    return {uid: Tried(*row) for uid, *row in rows.values_list("claim_uid", *columns)}
