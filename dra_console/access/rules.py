@@ -83,6 +83,7 @@ def may(  # noqa: PLR0913 - an authorisation question has this many parts
     *,
     namespace: str | None = None,
     name: str | None = None,
+    subresource: str = "",
 ) -> bool:
     """Tell whether the user may do this; `namespace=None` asks for all namespaces at once.
 
@@ -96,7 +97,9 @@ def may(  # noqa: PLR0913 - an authorisation question has this many parts
         asking = kubernetes_user(user)
     except NoClusterIdentityError:
         return False
-    question = _Question(verb=verb, kind=kind, namespace=namespace, name=name)
+    question = _Question(
+        verb=verb, kind=kind, namespace=namespace, name=name, subresource=subresource
+    )
     return _answers([question], cluster=cluster, asking=asking)[question]
 
 
@@ -134,6 +137,7 @@ class _Question:
     kind: Kind
     namespace: str | None
     name: str | None
+    subresource: str = ""
 
 
 def _answers(
@@ -181,6 +185,7 @@ def _ask(
                 kind=question.kind,
                 namespace=question.namespace,
                 name=question.name,
+                subresource=question.subresource,
             )
             for question in questions
         }
