@@ -10,7 +10,7 @@ are freed without it.
 import gc
 from typing import Final
 
-THRESHOLDS: Final = (50_000, 20, 20)
+THRESHOLDS: Final = (200_000, 20, 20)
 """New objects before the youngest are looked through; runs of those before older ones are."""
 
 

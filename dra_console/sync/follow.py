@@ -121,7 +121,7 @@ def list_all(window: Window, *, client: Client) -> None:
     with window.writing() as cursor:
         _apply_page(window, page, known=known)
         now = database_now()
-        sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now)
+        sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now, stored=known.names)
         cursor.relists += cursor.listed_at is not None
         cursor.listed_at = now
         _note_contact(cursor, resource_version=page.resource_version)

@@ -137,9 +137,17 @@ def distrust(cluster: Cluster, *, kind: Kind) -> None:
 
 
 def sweep(
-    cluster: Cluster, *, kind: Kind, listed: AbstractSet[ObjectKey], seen_at: datetime
+    cluster: Cluster,
+    *,
+    kind: Kind,
+    listed: AbstractSet[ObjectKey],
+    seen_at: datetime,
+    stored: AbstractSet[ObjectKey] | None = None,
 ) -> None:
-    """Remove the rows of `kind` that a full list did not hold."""
+    """Remove the rows of `kind` that a full list did not hold; `stored` is as in `apply`."""
+    problems.forget_all_but(cluster, kind=kind, listed=listed)
+    if stored is not None and stored <= listed:
+        return
     mirrored = MIRRORED[kind.plural]
     rows = mirrored.rows(cluster)
     lost = iter(
@@ -155,7 +163,6 @@ def sweep(
         log.info("rows swept", cluster=cluster.name, plural=kind.plural, rows=len(pks))
     if kind == PODS:
         sweep_uses(cluster, listed=listed)
-    problems.forget_all_but(cluster, kind=kind, listed=listed)
 
 
 def _batch(
