@@ -7,7 +7,9 @@ free can be met later. The two are told apart by `total` and `free`.
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from dra_console.allocator.quantity import Quantity
 from dra_console.mirror.inventory import State, device_states
@@ -59,25 +61,50 @@ def class_choices(cluster: Cluster) -> tuple[ClassChoice, ...]:
         DeviceKey(*state.key) for state in device_states(cluster) if state.state is State.FREE
     )
     classes = ClassDevices.read(cluster)
+    with _lock:
+        offered = _kept.setdefault(classes, {})
+    for name in classes.class_names - offered.keys():
+        offered[name] = _offer(classes.devices(name))
     return tuple(
-        _class_choice(name, classes.devices(name), free=free)
-        for name in sorted(classes.class_names)
+        _class_choice(name, offered[name], free=free) for name in sorted(classes.class_names)
     )
 
 
-def _class_choice(
-    name: str, devices: Collection[PublishedDevice], *, free: Collection[DeviceKey]
-) -> ClassChoice:
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """Devices of a class that are of one model."""
+
+    product: ProductWish
+    memory: Quantity | None
+    keys: tuple[DeviceKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a class offers, whoever holds how much of it."""
+
+    keys: tuple[DeviceKey, ...]
+    models: tuple[_Model, ...]
+    memory_domain: str
+    keep_together: tuple[str, ...]
+
+
+def _offer(devices: Collection[PublishedDevice]) -> _Offer:
     by_product: dict[ProductWish, list[PublishedDevice]] = defaultdict(list)
     for device in devices:
         if product := _product(device):
             by_product[product].append(device)
-    models = [_model_choice(product, of, free=free) for product, of in by_product.items()]
+    models = [
+        _Model(
+            product,
+            min((found[1] for each in of if (found := _memory(each))), default=None),
+            tuple(each.key for each in of),
+        )
+        for product, of in by_product.items()
+    ]
     models.sort(key=lambda model: (model.memory or NO_MEMORY, model.product.product_name))
-    return ClassChoice(
-        name=name,
-        free=_count_free(devices, free),
-        total=len(devices),
+    return _Offer(
+        keys=tuple(each.key for each in devices),
         models=tuple(reversed(models)),
         memory_domain=next((found[0] for each in devices if (found := _memory(each))), ""),
         keep_together=tuple(
@@ -94,14 +121,22 @@ def _class_choice(
     )
 
 
-def _model_choice(
-    product: ProductWish, devices: Collection[PublishedDevice], *, free: Collection[DeviceKey]
-) -> ModelChoice:
-    return ModelChoice(
-        product=product,
-        memory=min((found[1] for each in devices if (found := _memory(each))), default=None),
-        free=_count_free(devices, free),
-        total=len(devices),
+def _class_choice(name: str, offer: _Offer, *, free: Collection[DeviceKey]) -> ClassChoice:
+    return ClassChoice(
+        name=name,
+        free=_count_free(offer.keys, free),
+        total=len(offer.keys),
+        models=tuple(
+            ModelChoice(
+                product=model.product,
+                memory=model.memory,
+                free=_count_free(model.keys, free),
+                total=len(model.keys),
+            )
+            for model in offer.models
+        ),
+        memory_domain=offer.memory_domain,
+        keep_together=offer.keep_together,
     )
 
 
@@ -129,5 +164,10 @@ def _memory(device: PublishedDevice) -> tuple[str, Quantity] | None:
     return None
 
 
-def _count_free(devices: Iterable[PublishedDevice], free: Collection[DeviceKey]) -> int:
-    return sum(device.key in free for device in devices)
+def _count_free(keys: Iterable[DeviceKey], free: Collection[DeviceKey]) -> int:
+    return sum(key in free for key in keys)
+
+
+_lock: Final = Lock()
+_kept: Final[WeakKeyDictionary[ClassDevices, dict[str, _Offer]]] = WeakKeyDictionary()
+"""What classes offer depends on what is published, which seldom changes."""

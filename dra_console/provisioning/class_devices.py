@@ -5,7 +5,7 @@ The evaluator is the allocator's own, so the form and the allocation cannot disa
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Self
+from typing import Final
 
 from dra_console.allocator.cel.selectors import Program, default_engine
 from dra_console.allocator.decoding.decode import decode_class
@@ -28,9 +28,23 @@ class ClassDevices:
         self._selected: dict[str, tuple[PublishedDevice, ...]] = {}
 
     @classmethod
-    def read(cls, cluster: Cluster) -> Self:
-        """Read devices and classes of a cluster; takes three or four queries."""
-        return cls(published_devices(cluster), _selectors_by_class(cluster))
+    def read(cls, cluster: Cluster) -> "ClassDevices":
+        """Read devices and classes of a cluster; takes three or four queries.
+
+        While neither changes, the answer is the very same, with what was worked out before.
+        """
+        devices, selectors = published_devices(cluster), _selectors_by_class(cluster)
+        known = _kept.get(cluster.pk)
+        if known is None or not known._is_of(devices, selectors):  # noqa: SLF001 - of its own class
+            known = _kept[cluster.pk] = cls(devices, selectors)
+        return known
+
+    def _is_of(
+        self,
+        devices: tuple[PublishedDevice, ...],
+        selectors_by_class: Mapping[str, tuple[str | None, ...]],
+    ) -> bool:
+        return self._published is devices and self._selectors_by_class == selectors_by_class
 
     @property
     def class_names(self) -> AbstractSet[str]:
@@ -84,3 +98,7 @@ def _selectors_by_class(cluster: Cluster) -> dict[str, tuple[str | None, ...]]:
         except DecodeError:
             continue
     return selectors
+
+
+_kept: Final[dict[int, ClassDevices]] = {}
+"""By cluster."""

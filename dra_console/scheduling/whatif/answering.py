@@ -6,7 +6,6 @@ the same for every reader is worked out once for a state and kept beside it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,7 @@ from dra_console.scheduling.whatif.impact import Impact, PodFinder, impacts, mir
 from dra_console.scheduling.whatif.resolving import Resolver, StoredClaim, stored_claims
 from dra_console.scheduling.whatif.rights import Rights
 from dra_console.scheduling.whatif.scenario import Scenario
-from dra_console.scheduling.whatif.states import Chosen, State, choose_state
+from dra_console.scheduling.whatif.states import LOOKING, Chosen, State, choose_state
 
 FITS_KEPT: Final = 16
 """Of one state as it is: most scenarios of a person ask about the same pod."""
@@ -81,7 +80,7 @@ def answer(chosen: Chosen, scenario: Scenario, *, rights: Rights, sources: Sourc
     }
     before = world_of(state)
     after = changed(state, scenario.edits, rights=rights)
-    with _answering:
+    with LOOKING:
         # What templates read is mostly what pods read: asked first, devices are told apart once.
         left_before = _kept_of(state).fragments(before, state)
         today = _kept_of(state).fit(before, claims) if claims else None
@@ -146,8 +145,5 @@ class _Kept:
 def _kept_of(state: State) -> _Kept:
     return _kept.setdefault(state, _Kept())
 
-
-_answering: Final = Lock()
-"""Answers share what they find out about devices; side by side they would not be faster."""
 
 _kept: Final[WeakKeyDictionary[State, _Kept]] = WeakKeyDictionary()

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.explanation.explain import Explanation, explain
 from dra_console.allocator.model import JsonObject, ResourceClaim
-from dra_console.allocator.outcomes import Allocated
-from dra_console.allocator.search.search import allocate
+from dra_console.allocator.search.filling import fill
+from dra_console.allocator.world.index import index_of
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.world.snapshot import read_snapshot
-
-NODES_TRIED = 200
-"""A form is answered while somebody types: on more nodes the places are a lower bound."""
-
-STEPS_A_NODE = 20_000
+from dra_console.scheduling.whatif.changing import world_of
+from dra_console.scheduling.whatif.fitting import usable_nodes
+from dra_console.scheduling.whatif.states import LOOKING, current_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class Preview:
     """Nodes on which it fits, each by itself."""
 
     is_lower_bound: bool
-    """True: there are more nodes than were tried."""
+    """True: the search on some node was not brought to its end."""
 
 
 def explain_now(cluster: Cluster, spec: JsonObject) -> Explanation:
@@ -35,30 +32,30 @@ def explain_now(cluster: Cluster, spec: JsonObject) -> Explanation:
         DecodeError: the spec has a field of the wrong kind.
 
     """
-    return explain(read_snapshot(cluster).snapshot, [_claim(spec)])
+    claim = _claim(spec)
+    state = current_state(cluster)
+    with LOOKING:
+        return explain(state.snapshot, [claim])
 
 
 def preview(cluster: Cluster, spec: JsonObject) -> Preview:
     """Try a claim spec against the mirrored state; nothing is written.
 
+    Nodes that take no pod are left out.
+
     Raises:
         DecodeError: the spec has a field of the wrong kind.
-        NodeSelectorError: a slice's node selector is malformed.
 
     """
     claim = _claim(spec)
-    snapshot = read_snapshot(cluster).snapshot
-    return Preview(
-        explanation=explain(snapshot, [claim]),
-        node_names=tuple(
-            node.name
-            for node in snapshot.nodes[:NODES_TRIED]
-            if isinstance(
-                allocate(snapshot, [claim], node=node, step_budget=STEPS_A_NODE), Allocated
-            )
-        ),
-        is_lower_bound=len(snapshot.nodes) > NODES_TRIED,
-    )
+    world = world_of(current_state(cluster))
+    with LOOKING:
+        filling = fill(index_of(world.snapshot), [[claim]], nodes=usable_nodes(world))
+        return Preview(
+            explanation=explain(world.snapshot, [claim], left_out=world.unusable),
+            node_names=tuple(sorted(filling.counts_by_node())),
+            is_lower_bound=filling.is_lower_bound,
+        )
 
 
 def _claim(spec: JsonObject) -> ResourceClaim:

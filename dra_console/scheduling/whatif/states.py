@@ -39,6 +39,10 @@ READS: Final = 3
 
 DIGEST_BYTES: Final = 10
 
+LOOKING: Final = Lock()
+"""Held by whoever asks about a state: what is found out about its devices is kept and shared.
+Side by side, threads would not be faster anyway."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class State:
