@@ -1,7 +1,7 @@
 """Claims as the API server sends them, or the mirror has them, to claims as plans see them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from dra_console.allocator.api_json import object_of
@@ -38,14 +38,21 @@ def read_claims(cluster: mirror.Cluster) -> ClaimsRead:
     return ClaimsRead(of, unreadable, _pending(cluster))
 
 
-def read_claim(raw: JsonObject) -> tuple[ResourceClaim, LeftOut | None]:
-    """Read a claim; of one that cannot be read, the devices that it holds, and why it cannot."""
+def read_claim(
+    raw: JsonObject, *, before: ResourceClaim | None = None
+) -> tuple[ResourceClaim, LeftOut | None]:
+    """Read a claim; of one that cannot be read, the devices that it holds, and why it cannot.
+
+    `before` is what was read of an older state of it: its spec can never change.
+    """
+    metadata = object_of(raw.get("metadata"))
+    uid = str(metadata.get("uid", ""))
     try:
-        return decode_claim(raw), None
+        if before is None or before.uid != uid:
+            return decode_claim(raw), None
+        return replace(decode_claim({**raw, "spec": {}}), spec=before.spec), None
     except DecodeError as error:
-        metadata = object_of(raw.get("metadata"))
         namespace, name = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
-        uid = str(metadata.get("uid", ""))
         allocation = object_of(raw.get("status")).get("allocation")
         held = holding(namespace, name, uid, allocation=allocation)
         plural = RESOURCE_CLAIMS.plural

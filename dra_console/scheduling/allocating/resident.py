@@ -129,8 +129,9 @@ class Resident:
     def put_claim(self, raw: JsonObject) -> bool:
         """Take a claim as it was seen; tell whether that is news to plans."""
         key = key_in(raw)
-        claim, unreadable = read_claim(raw)
         before = self._truths.get(key)
+        readable = None if key in self._unreadable else before
+        claim, unreadable = read_claim(raw, before=readable)
         if self._unseen.get(key) == claim.uid and claim.allocation is None:
             return False
         self._unseen.pop(key, None)

@@ -34,6 +34,7 @@ from dra_console.scheduling.planning.plans import NotPlaced, Placed, Refused, Un
 from dra_console.scheduling.planning.wishes import PodWish, wish_of_claim, wish_of_pod
 from dra_console.scheduling.writing import outcomes, pod_events, remarks
 from dra_console.scheduling.writing.commit import write_all
+from dra_console.scheduling.writing.notes import Renewals
 from dra_console.scheduling.writing.outcomes import WriteOutcome
 from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
 from dra_console.scheduling.writing.releasing import free_in_the_way
@@ -100,6 +101,9 @@ class Rounds:
     doubtful: set[str] = field(default_factory=set)
     """UIDs of claims of which nobody knows yet whether their allocation is written."""
 
+    renewals: Renewals | None = None
+    """Where answers are kept until they are written down; without it they are at once."""
+
     _said: dict[Item, str] = field(default_factory=dict)
     _teller: Teller = field(init=False)
 
@@ -122,6 +126,7 @@ class Rounds:
                 [draft.plan for draft in drafts],
                 lease=self.lease,
                 pool=self.pool,
+                renewals=self.renewals,
             )
             for draft, outcome in zip(drafts, done, strict=True):
                 self._take(draft, outcome)

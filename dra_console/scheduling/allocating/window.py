@@ -143,6 +143,7 @@ def _allocate(window: Window, counts: Counts) -> Ended:
     with ThreadPoolExecutor(WRITING_THREADS, thread_name_prefix="allocation write") as pool:
         begun = begin(window.cluster, client=client, lease=window.lease, pool=pool)
         begun.rounds.counts = counts
+        begun.rounds.renewals = notes.Renewals()
         with open_feed(
             client,
             window.cluster.pk,
@@ -177,12 +178,14 @@ class _Loop:
             if self._window.lease.is_lost:
                 raise CalledOffError("the allocation lease is lost")
             if now >= self._ends_at:
+                self._write_renewals()
                 return Ended.OVER
             self._check(now)
             self._compare(now)
             if self._rounds.run():
                 self._active_at = time.monotonic()
             elif now - self._active_at >= self._window.idle_seconds:
+                self._write_renewals()
                 return Ended.IDLE
             self._take(self._feed.wait(timeout_seconds=self._seconds_to_wait()))
 
@@ -225,6 +228,7 @@ class _Loop:
             raise CalledOffError("the worker stops")
         if not Cluster.objects.filter(pk=self._window.cluster.pk, enabled=True).exists():
             raise CalledOffError("the cluster was removed or disabled")
+        self._write_renewals()
         if self._rounds.doubtful:
             self._decide()
         if self._room_changed != set():
@@ -237,6 +241,11 @@ class _Loop:
         self._compared_at = now
         notes.forget_shown(self._window.cluster, fence=self._window.lease.fence)
         self._resident.compare()
+
+    def _write_renewals(self) -> None:
+        renewals = self._rounds.renewals
+        if renewals is not None:
+            renewals.write(self._window.cluster, fence=self._window.lease.fence)
 
     def _decide(self) -> None:
         """Find out about writes whose answers were lost."""

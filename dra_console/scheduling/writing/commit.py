@@ -23,6 +23,7 @@ from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.claim_status import uid_of
+from dra_console.scheduling.writing.notes import Renewals
 from dra_console.scheduling.writing.one_plan import PlanWriting
 from dra_console.scheduling.writing.outcomes import Dropped, WriteOutcome
 from dra_console.scheduling.writing.plan import Plan
@@ -33,15 +34,18 @@ Item = TypeVar("Item")
 log = structlog.get_logger()
 
 
-def write_all(
+def write_all(  # noqa: PLR0913 - what a round has
     client: Client,
     cluster: Cluster,
     plans: Sequence[Plan],
     *,
     lease: Holder,
     pool: Executor | None = None,
+    renewals: Renewals | None = None,
 ) -> list[WriteOutcome]:
     """Write the plans of a round; return what became of each, in their order.
+
+    What the API server answered is kept in the notes at once, or in `renewals` for later.
 
     `lease` is the allocation lease that the plans were made under. The database is used by the
     calling thread alone; the API server is spoken to by the threads of `pool`, if there is one.
@@ -53,24 +57,26 @@ def write_all(
     writings = [PlanWriting(writer, plan, now=now, timeout=timeout) for plan in plans]
     _each(pool, PlanWriting.prepare, writings)
     going = [writing for writing in writings if writing.outcome is None]
+    noted = [claim for each in going for claim in each.to_note()]
     try:
-        notes.note_all(
-            cluster, [claim for each in going for claim in each.to_note()], fence=lease.fence
-        )
+        if renewals is not None:
+            renewals.forget(map(uid_of, noted))
+        notes.note_all(cluster, noted, fence=lease.fence, now=now)
     except TurnOverError as error:
         for writing in going:
             writing.outcome = Dropped(str(error))
         going = []
     _each(pool, PlanWriting.write, going)
-    try:
-        notes.renew_all(
-            cluster,
-            answered={uid_of(claim): claim for each in going for claim in each.answered()},
-            refused=[uid for each in going for uid in each.refused()],
-            fence=lease.fence,
-        )
-    except TurnOverError as error:
-        log.info("notes left to the newer run", cluster=cluster.name, reason=str(error))
+    later = Renewals() if renewals is None else renewals
+    later.add(
+        {uid_of(claim): claim for each in going for claim in each.answered()},
+        [uid for each in going for uid in each.refused()],
+    )
+    if renewals is None:
+        try:
+            later.write(cluster, fence=lease.fence)
+        except TurnOverError as error:
+            log.info("notes left to the newer run", cluster=cluster.name, reason=str(error))
     return [_outcome(writing) for writing in writings]
 
 

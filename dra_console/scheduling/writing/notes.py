@@ -8,6 +8,7 @@ note goes when the mirror shows the allocation, when the API server refused it, 
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import structlog
 from django.db import transaction
@@ -45,7 +46,46 @@ class Settled:
     """UIDs of claims of which the API server did not say; ask again."""
 
 
-def note_all(cluster: Cluster, claims: Iterable[JsonObject], *, fence: int) -> None:
+@dataclass(slots=True)
+class Renewals:
+    """What notes are to say once the API server has answered; good for several rounds.
+
+    Until it is written down, notes say what was sent. That costs whoever reads them a question
+    to the API server and nothing else, so it need not hold up the next round.
+    """
+
+    answered: dict[str, JsonObject] = field(default_factory=dict)
+    """Claims as the API server has them, by UID."""
+
+    refused: set[str] = field(default_factory=set)
+    """UIDs of claims whose noted allocation does not stand and never will."""
+
+    def add(self, answered: Mapping[str, JsonObject], refused: Iterable[str]) -> None:
+        """Take the answers of a round."""
+        self.answered.update(answered)
+        self.refused.update(refused)
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Leave out claims that are noted anew."""
+        for uid in uids:
+            self.answered.pop(uid, None)
+            self.refused.discard(uid)
+
+    def write(self, cluster: Cluster, *, fence: int) -> None:
+        """Write it down, and begin anew.
+
+        Raises:
+            TurnOverError: the notes are another run's by now.
+
+        """
+        answered, refused = self.answered, self.refused
+        self.answered, self.refused = {}, set()
+        renew_all(cluster, answered=answered, refused=refused, fence=fence)
+
+
+def note_all(
+    cluster: Cluster, claims: Iterable[JsonObject], *, fence: int, now: datetime | None = None
+) -> None:
     """Note claims as they will be sent, all or none.
 
     Raises:
@@ -53,7 +93,7 @@ def note_all(cluster: Cluster, claims: Iterable[JsonObject], *, fence: int) -> N
 
     """
     points.before(WritePoint.NOTE)
-    now = database_now()
+    now = now or database_now()
     with transaction.atomic():
         hold_turn(cluster, fence=fence)
         WrittenAllocation.objects.bulk_create(

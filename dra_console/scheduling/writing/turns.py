@@ -6,8 +6,6 @@ the transaction in which it notes an allocation. Either the note is there before
 run reads, and its devices count as used, or the older run is turned away.
 """
 
-from django.db import transaction
-
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.models import Turn
@@ -20,8 +18,12 @@ def hold_turn(cluster: Cluster, *, fence: int) -> None:
         TurnOverError: a lease with a greater fence has taken it.
 
     """
-    with transaction.atomic():
-        Turn.objects.get_or_create(cluster=cluster)
-        is_ours = Turn.objects.filter(cluster=cluster, fence__lte=fence).update(fence=fence)
-    if not is_ours:
+    if _take(cluster, fence=fence):
+        return
+    Turn.objects.get_or_create(cluster=cluster)
+    if not _take(cluster, fence=fence):
         raise TurnOverError(f"a newer run has begun; ours has fence {fence}")
+
+
+def _take(cluster: Cluster, *, fence: int) -> bool:
+    return bool(Turn.objects.filter(cluster=cluster, fence__lte=fence).update(fence=fence))
