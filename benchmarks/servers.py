@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -29,6 +29,30 @@ def api_server(fleet: Fleet) -> Iterator[str]:
             yield server.stdout.readline().strip()
         finally:
             server.terminate()
+
+
+@contextmanager
+def devcluster(home: Path) -> Iterator[Path]:
+    """Run the embedded cluster's API server for the block; yields its kubeconfig."""
+    kubeconfig = home / "kubeconfig"
+    options = ["--data-dir", home / "data", "--nodes-dir", home / "nodes"]
+    options += ["--kubeconfig", kubeconfig, "--port", "0", "--kept-events", "50000"]
+    command = [sys.executable, "-m", "dra_console.devcluster", *map(str, options), "--api-only"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(kubeconfig.exists, "the embedded cluster does not serve")
+            yield kubeconfig
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def real_api_server() -> Iterator[Path]:
+    """Run etcd and kube-apiserver for the block, without controllers; yields a kubeconfig."""
+    from tests.cluster.rig import running_cluster  # noqa: PLC0415 - only where it is asked for
+
+    with running_cluster() as cluster:
+        yield cluster.kubeconfig
 
 
 @contextmanager
@@ -79,6 +103,14 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _wait_for(is_so: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.05)
 
 
 def _wait_for_port(port: int) -> None:
