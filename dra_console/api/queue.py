@@ -14,8 +14,8 @@ from dra_console.api.queries import ListQuery, Query
 from dra_console.api.viewsets import ClusterViewSet
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
 from dra_console.scheduling.attempts.pending import NOT_TRIED
-from dra_console.scheduling.attempts.waiting_line import InLine, waiting_line
 from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.planning.queue_of import InQueue, Standing, queue_of
 
 
 class QueuePlaceSerializer(serializers.Serializer[Any]):
@@ -34,7 +34,15 @@ class QueuePlaceSerializer(serializers.Serializer[Any]):
         help_text=f"Of the newest attempt; `{NOT_TRIED}` if there is none."
     )
     headline = serializers.CharField(help_text="Of the newest attempt; empty: not tried yet.")
-    lastAt = serializers.DateTimeField(allow_null=True, help_text="When it was last tried.")
+    lastAt = serializers.DateTimeField(allow_null=True, help_text="Of the newest attempt.")
+    standing = serializers.ChoiceField(
+        choices=[each.value for each in Standing],
+        help_text="`next`: tried in its turn; `backing-off`: not before `nextTryAt`; `for-change`:"
+        " when something changes that may let it fit; `unknown`: nobody knows.",
+    )
+    tries = serializers.IntegerField(help_text="In vain, since it came or changed.")
+    nextTryAt = serializers.DateTimeField(allow_null=True, help_text="Not tried before it.")
+    reason = serializers.CharField(help_text="Why the last try was in vain; may be empty.")
 
 
 class QueueQuery(ListQuery):
@@ -57,40 +65,45 @@ class QueueViewSet(ClusterViewSet):
         visible = rules.visible_namespaces(self.account, self.cluster, RESOURCE_CLAIMS)
         wanted = self.query.get("namespace")
         places = [
-            (place, one)
-            for place, one in enumerate(waiting_line(self.cluster), start=1)
-            if (visible is None or one.namespace in visible) and wanted in {None, one.namespace}
+            one
+            for one in queue_of(self.cluster, namespaces=visible)
+            if wanted in {None, one.line.namespace}
         ]
         attempts = {
             attempt.subject_uid: attempt
             for attempt in Attempt.objects.filter(
                 cluster=self.cluster,
                 is_newest=True,
-                namespace__in={one.namespace for _, one in places},
+                namespace__in={one.line.namespace for one in places},
             ).only("subject_uid", "outcome", "headline", "last_at")
         }
         page = page_of_items(
             places,
-            key=lambda each: (f"{each[0]:010}",),
+            key=lambda one: (f"{one.place:010}",),
             paging=self.paging(),
-            shape=lambda each: _shape(*each, attempts.get(each[1].uid)),
+            shape=lambda one: _shape(one, attempts.get(one.line.uid)),
         )
         return self.answer(page.envelope(), freshness=freshness)
 
 
-def _shape(place: int, one: InLine, attempt: Attempt | None) -> Json:
+def _shape(one: InQueue, attempt: Attempt | None) -> Json:
+    line = one.line
     shaped: Json = QueuePlaceSerializer(
         {
-            "place": place,
-            "kind": (PODS if one.is_pod else RESOURCE_CLAIMS).kind,
-            "namespace": one.namespace,
-            "name": one.name,
-            "priority": one.priority,
-            "createdAt": one.created_at,
-            "claims": one.claim_names,
+            "place": one.place,
+            "kind": (PODS if line.is_pod else RESOURCE_CLAIMS).kind,
+            "namespace": line.namespace,
+            "name": line.name,
+            "priority": line.priority,
+            "createdAt": line.created_at,
+            "claims": line.claim_names,
             "outcome": attempt.outcome if attempt else NOT_TRIED,
             "headline": attempt.headline if attempt else "",
             "lastAt": attempt.last_at if attempt else None,
+            "standing": one.standing.value,
+            "tries": one.tries,
+            "nextTryAt": one.next_try_at,
+            "reason": one.reason,
         }
     ).data
     return shaped

@@ -27,8 +27,8 @@ from dra_console.api.shapes import KubernetesObjectSerializer
 from dra_console.api.writable import WritableKindViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import ClaimState, Cluster, ResourceClaim
-from dra_console.scheduling.attempts.claim_scheduling import pods_naming, scheduling_of
 from dra_console.scheduling.models import Attempt, Outcome
+from dra_console.scheduling.planning.claim_scheduling import pods_naming, scheduling_of
 from dra_console.scheduling.whatif.preview import explain_now
 
 

@@ -22,8 +22,8 @@ from dra_console.mirror.models import (
     ResourceClaim,
 )
 from dra_console.provisioning import submit
-from dra_console.scheduling.attempts.claim_scheduling import pods_naming, scheduling_of
 from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.planning.claim_scheduling import pods_naming, scheduling_of
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.claim_listing import visible_claims

@@ -15,18 +15,19 @@ from dra_console import events
 from dra_console.allocator.model import Json
 from dra_console.mirror.models import Cluster, Namespace, ResourceClaim
 from dra_console.scheduling.attempts.pending import NOT_TRIED, PendingGroup, pending_groups
-from dra_console.scheduling.attempts.waiting_line import waiting_elsewhere, waiting_line
+from dra_console.scheduling.attempts.waiting_line import waiting_elsewhere
 from dra_console.scheduling.models import Attempt, Outcome
+from dra_console.scheduling.planning.queue_of import queue_of
 from dra_console.web.attempt_listing import visible_attempts
 from dra_console.web.cluster_page import on_cluster
 from dra_console.web.forms.attempt_filter import AttemptFilterForm
 from dra_console.web.presenters.attempts import attempt_lines, group_lines
-from dra_console.web.presenters.line import elsewhere_in_words, place_lines
+from dra_console.web.presenters.queue import elsewhere_in_words, place_lines
 from dra_console.web.presenters.reader import Reader, reader_of
 
 A_PAGE: Final = 25
-PENDING, LINE, LOG = "pending", "queue", "log"
-VIEWS: Final[Mapping[str, str]] = {PENDING: "Waiting", LINE: "Queue", LOG: "Attempts"}
+PENDING, QUEUE, LOG = "pending", "queue", "log"
+VIEWS: Final[Mapping[str, str]] = {PENDING: "Waiting", QUEUE: "Queue", LOG: "Attempts"}
 
 
 @require_safe
@@ -55,7 +56,7 @@ def scheduling(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 def _form(request: HttpRequest, cluster: Cluster, reader: Reader, view: str) -> AttemptFilterForm:
     names = Namespace.objects.filter(cluster=cluster).values_list("name", flat=True)
-    outcomes = {PENDING: (*Outcome.values, NOT_TRIED), LINE: (), LOG: Outcome.values}
+    outcomes = {PENDING: (*Outcome.values, NOT_TRIED), QUEUE: (), LOG: Outcome.values}
     return AttemptFilterForm(
         request.GET,
         namespaces=[name for name in names if reader.sees(name)],
@@ -83,22 +84,22 @@ def _specs(cluster: Cluster, groups: list[PendingGroup]) -> dict[str, Json]:
     return dict(claims.values_list("uid", KeyTransform("spec", "raw")))
 
 
-def _line(
+def _queue(
     request: HttpRequest, cluster: Cluster, reader: Reader, form: AttemptFilterForm
 ) -> Mapping[str, Any]:
-    line = waiting_line(cluster)
+    queue = queue_of(cluster)
     wanted = [
-        (place, one)
-        for place, one in enumerate(line, start=1)
-        if reader.sees(one.namespace) and form.namespace in {"", one.namespace}
+        one
+        for one in queue
+        if reader.sees(one.line.namespace) and form.namespace in {"", one.line.namespace}
     ]
     page = Paginator(wanted, A_PAGE).get_page(request.GET.get("page"))
-    uids = [one.uid for _, one in page.object_list]
+    uids = [one.line.uid for one in page.object_list]
     attempts = Attempt.objects.filter(cluster=cluster, is_newest=True, subject_uid__in=uids)
     return {
         "page": page,
         "lines": place_lines(page.object_list, attempts=attempts),
-        "waiting": len(line),
+        "waiting": len(queue),
         "elsewhere": elsewhere_in_words(waiting_elsewhere(cluster)),
     }
 
@@ -115,6 +116,6 @@ def _log(
     return {"page": page, "lines": attempt_lines(page.object_list)}
 
 
-_SHOWN: Final = {PENDING: _pending, LINE: _line, LOG: _log}
+_SHOWN: Final = {PENDING: _pending, QUEUE: _queue, LOG: _log}
 
 routes = [path("scheduling/", scheduling, name="scheduling")]

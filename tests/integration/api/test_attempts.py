@@ -1,5 +1,6 @@
 """What was tried, what waits and who is next, over REST: for whom, filtered, compared."""
 
+import time
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
@@ -8,8 +9,10 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from dra_console.mirror.models import Cluster
+from dra_console.mirror.models import Cluster, Pod
 from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.planning import queue_notes
+from dra_console.scheduling.planning.queue_notes import QueueNote
 from tests.builders.attempts import TRIED_AT, try_all
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
@@ -28,6 +31,7 @@ MINE, THEIRS = "team-research", "team-vision"
 @pytest.fixture(autouse=True)
 def _tried(cluster: Cluster) -> None:
     """A pod and a claim of either team wait; a pod of mine has no claim yet."""
+    queue_notes.clear(cluster.pk)
     mirror(
         cluster,
         *a_fleet(),
@@ -203,6 +207,19 @@ def test_the_queue_gives_places_over_all_namespaces(
     assert mine == [(1, "lonely"), (2, "waits")]
 
 
+def test_the_queue_says_until_when_and_why_somebody_waits(
+    as_admin: Client, cluster: Cluster
+) -> None:
+    pod = Pod.objects.get(name="waits")
+    note = QueueNote(3, time.time() + 60, waits_for_change=True, reason="full", noted_at=1.0)
+    queue_notes.note(cluster.pk, {pod.uid: note})
+
+    [told] = [one for one in items(as_admin, "queue/") if one["name"] == "waits"]
+
+    assert (told["standing"], told["tries"], told["reason"]) == ("backing-off", 3, "full")
+    assert told["nextTryAt"] > told["lastAt"]
+
+
 def test_a_claim_tells_who_schedules_it_and_its_place(as_admin: Client, cluster: Cluster) -> None:
     foreign: Any = a_pod("elsewhere", namespace=MINE, claim="big", scheduler="default-scheduler")
     message = "0/2 nodes are available: 2 cannot allocate all claims."
@@ -215,7 +232,7 @@ def test_a_claim_tells_who_schedules_it_and_its_place(as_admin: Client, cluster:
     ours = as_admin.get(f"/api/v1/resourceclaims/{MINE}/waits/scheduling/").json()
     theirs = as_admin.get(f"/api/v1/resourceclaims/{MINE}/big/scheduling/").json()
 
-    assert ours["place"] == "Place 2 of 3 in this console's queue."
+    assert ours["place"] == "Place 2 of 3 in this console's queue: it is tried in its turn."
     assert theirs["place"].startswith("The order is not defined: default-scheduler schedules")
     [pod] = theirs["pods"]
     assert (pod["schedulerName"], pod["condition"]["message"]) == ("default-scheduler", message)

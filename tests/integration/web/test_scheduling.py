@@ -9,6 +9,7 @@ from django.test import Client
 from dra_console.kube.kinds import EVENTS, NAMESPACES
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.planning import queue_notes
 from tests.builders.attempts import TRIED_AT, try_all
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
@@ -35,6 +36,7 @@ REFUSED = "0/2 nodes are available: 2 cannot allocate all claims."
 @pytest.fixture
 def tried(cluster: Cluster) -> Cluster:
     """A pod of either team waits for this console, one of mine for kube-scheduler."""
+    queue_notes.clear(cluster.pk)
     elsewhere: Any = a_pod("elsewhere", namespace=MINE, claim="big", scheduler="default-scheduler")
     elsewhere["status"] = {
         "nominatedNodeName": "gpu-02",
@@ -158,7 +160,7 @@ def test_a_claim_that_waits_for_this_console_shows_its_place(
     text = text_of(as_researcher, f"/claims/{MINE}/waits/")
 
     # Template variables escape the apostrophe.
-    assert "Place 2 of 3 in this console&#x27;s queue." in text
+    assert "Place 2 of 3 in this console&#x27;s queue: it is tried in its turn." in text
 
 
 def test_two_attempts_are_compared_without_a_script(tried: Cluster, as_researcher: Client) -> None:

@@ -4,7 +4,7 @@ The mirror has each pod's own words; events are asked of the API server as the p
 so that it decides what they may see. An answer that does not come is not known.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ from dra_console.access import rules
 from dra_console.access.errors import NoClusterIdentityError
 from dra_console.access.rules import Account
 from dra_console.kube.errors import ApiError, ForbiddenError
-from dra_console.mirror.models import Cluster, Pod, ResourceClaim
+from dra_console.mirror.models import Pod, ResourceClaim
 from dra_console.scheduling.attempts.cluster_reason import (
     Agreement,
     ClusterReason,
@@ -21,9 +21,9 @@ from dra_console.scheduling.attempts.cluster_reason import (
     cluster_reason_of,
 )
 from dra_console.scheduling.attempts.pod_events import failed_scheduling_of
-from dra_console.scheduling.attempts.waiting_line import waiting_line
 from dra_console.scheduling.models import Attempt
 from dra_console.scheduling.names import RESERVE_AHEAD_LABEL, SCHEDULER_NAME
+from dra_console.scheduling.planning.queue_of import InQueue, Standing, queue_of
 
 PODS_SHOWN: Final = 3
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
@@ -54,7 +54,7 @@ class PodScheduling:
 
 @dataclass(frozen=True, slots=True)
 class ClaimScheduling:
-    """Who schedules a claim's pods, and where they stand in line."""
+    """Who schedules a claim's pods, and where they stand in the queue."""
 
     pods: tuple[PodScheduling, ...]
     more_pods: int
@@ -111,13 +111,13 @@ def _failures(pod: Pod, account: Account) -> tuple[tuple[Said, ...] | None, str]
 
 
 def _place(claim: ResourceClaim, pods: Iterable[PodScheduling]) -> str:
-    """Say where the claim stands in this console's line, or why nobody can say."""
+    """Say where the claim stands in this console's queue, or why nobody can say."""
     uids = {each.pod.uid for each in pods if each.is_ours}
     labels = (claim.raw.get("metadata") or {}).get("labels") or {}
     if labels.get(RESERVE_AHEAD_LABEL) == "true":
         uids.add(claim.uid)
     if uids:
-        return _place_in_line(claim.cluster, uids)
+        return _place_in_queue(queue_of(claim.cluster), uids)
     others = sorted({each.reason.scheduler_name or "another scheduler" for each in pods})
     if others:
         return (
@@ -130,9 +130,23 @@ def _place(claim: ResourceClaim, pods: Iterable[PodScheduling]) -> str:
     )
 
 
-def _place_in_line(cluster: Cluster, uids: set[str]) -> str:
-    line = waiting_line(cluster)
-    place = next((number for number, one in enumerate(line, start=1) if one.uid in uids), None)
-    if place is None:
+def _place_in_queue(queue: Sequence[InQueue], uids: set[str]) -> str:
+    found = next((each for each in queue if each.line.uid in uids), None)
+    if found is None:
         return "It is not in this console's queue: something holds its pod back."
-    return f"Place {place} of {len(line)} in this console's queue."
+    place = f"Place {found.place} of {len(queue)} in this console's queue"
+    return f"{place}: {standing_in_words(found)}."
+
+
+def standing_in_words(one: InQueue) -> str:
+    """Say what somebody in the queue waits for."""
+    match one.standing:
+        case Standing.NEXT:
+            return "it is tried in its turn"
+        case Standing.BACKING_OFF:
+            at = f"{one.next_try_at:%H:%M:%S} UTC" if one.next_try_at else "a time not known"
+            return f"tried in vain, not again before {at} ({one.tries} so far)"
+        case Standing.FOR_CHANGE:
+            return "tried again when something changes that may let it fit"
+        case Standing.UNKNOWN:
+            return "when it is tried next is not known"
