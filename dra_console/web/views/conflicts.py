@@ -96,12 +96,22 @@ def release_claim(
 def _writable(
     request: HttpRequest, cluster: Cluster, found: list[Conflict], *, reader: Reader
 ) -> frozenset[str]:
-    """Name the namespaces of findings in which the person may change claims."""
+    """Name the namespaces of findings in which the person may take devices back."""
     names = {name for one in found for name in one.namespaces if reader.sees(name)}
-    return frozenset(
-        name
-        for name in names
-        if rules.may(request.user, cluster, "update", RESOURCE_CLAIMS, namespace=name)
+    return frozenset(name for name in names if _may_release(request, cluster, name))
+
+
+def _may_release(request: HttpRequest, cluster: Cluster, namespace: str) -> bool:
+    return all(
+        rules.may(
+            request.user,
+            cluster,
+            "update",
+            RESOURCE_CLAIMS,
+            namespace=namespace,
+            subresource=subresource,
+        )
+        for subresource in ("", "status")
     )
 
 

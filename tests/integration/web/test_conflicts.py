@@ -168,6 +168,16 @@ def test_a_claim_that_nobody_uses_is_released_after_a_question(
     assert AuditEntry.objects.count() == 2
 
 
+@pytest.mark.usefixtures("left_over")
+def test_a_release_is_not_offered_to_whoever_may_not_write_the_status(
+    as_researcher: Client,
+) -> None:
+    text = text_of(as_researcher)
+
+    assert "team-research/left-over is reserved for 1 pod that will not use it" in text
+    assert "/claims/team-research/left-over/release/" not in text
+
+
 @pytest.mark.usefixtures("_may_release", "left_over")
 def test_a_claim_that_changed_since_the_question_is_left_alone(as_researcher: Client) -> None:
     answer = as_researcher.post(
