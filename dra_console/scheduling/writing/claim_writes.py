@@ -131,6 +131,8 @@ def reserve(writer: Writer, claim: JsonObject, pod: PodToBind) -> JsonObject:
     """
 
     def reserved(live: JsonObject) -> JsonObject:
+        if allocation_of(live) is None:
+            raise ClaimChangedError(f"claim {name_of(live)} has no devices yet", live)
         check_room(live, pod)
         return put_claim(
             writer,

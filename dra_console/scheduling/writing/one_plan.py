@@ -247,7 +247,7 @@ class PlanWriting:
         return tuple(
             claim
             for claim, planned in zip(self._claims, self.plan.claims, strict=True)
-            if claim is not planned.raw
+            if claim is not planned.raw and uid_of(claim) not in self._doubtful
         )
 
     def _served(self) -> Kind:

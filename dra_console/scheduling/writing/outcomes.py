@@ -64,7 +64,7 @@ class Failed:
     reason: str
     retry_after_seconds: float
     claims: tuple[JsonObject, ...] = ()
-    """Those that are known to be different from what was planned with."""
+    """Those that are known to be different from what was planned with; none in doubt."""
 
     doubtful: tuple[str, ...] = ()
     """UIDs of claims whose allocation may be written or not, for the answer was lost.

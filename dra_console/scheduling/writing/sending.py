@@ -103,13 +103,14 @@ def put_claim(
     except ApiError as error:
         if is_certain(error):
             raise
-        stored = _decide(writer, body, error, stands=stands, subresource=subresource)
+        stored = _decide(writer, point, body, error, stands=stands, subresource=subresource)
     points.after(point)
     return stored
 
 
-def _decide(
+def _decide(  # noqa: PLR0913 - a write, and why it is in doubt
     writer: Writer,
+    point: WritePoint,
     body: JsonObject,
     in_doubt: ApiError,
     *,
@@ -119,6 +120,7 @@ def _decide(
     """Find out whether a write has happened, and send it once more if it has not."""
     live = _read_in_doubt(writer.client, body, in_doubt)
     if not stands(live) and version_of(live) == version_of(body):
+        writer.before(point)
         try:
             return writer.client.replace(RESOURCE_CLAIMS, body, subresource=subresource)
         except ConflictError:

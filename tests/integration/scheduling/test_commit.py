@@ -169,7 +169,7 @@ def test_a_write_that_may_have_happened_keeps_its_note(
 
     noted = WrittenAllocation.objects.get().raw["status"]
     assert isinstance(outcome, Failed)
-    assert outcome.doubtful == (UID,)
+    assert (outcome.doubtful, outcome.claims) == ((UID,), ())
     assert noted["allocation"]["devices"] == ALLOCATION["devices"]
 
 

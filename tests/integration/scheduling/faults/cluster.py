@@ -45,7 +45,7 @@ NODE_NAMES: Final = ("gpu-01", "gpu-02", "gpu-03")
 SLOW_NODE: Final = "gpu-04"
 """Its devices have to be prepared (binding conditions)."""
 
-DEVICES_PER_NODE: Final = 4
+DEVICES_PER_NODE: Final = 6
 SLOW_DRIVER: Final = "slow.example.com"
 CORDONED: Final = "gpu-99"
 CHANGING: Final = (PODS, RESOURCE_CLAIMS)
@@ -143,7 +143,9 @@ class Stage:
     def disturb(self) -> str:
         """Do what users and others may do at any moment; return what it was."""
         dice = self.dice
-        deed = dice.choice(["nothing", "nothing", "delete a pod", "touch a claim"])
+        deed = dice.choice(["nothing", "delete a pod", "touch a claim", *["be first"] * 3])
+        if deed == "be first":
+            self._pod(self._claim(), priority=1000)
         if deed == "delete a pod":
             unbound = [pod for pod in self.pods() if not pod["spec"].get("nodeName")]
             if unbound:
@@ -206,9 +208,10 @@ class Stage:
         claim["metadata"]["finalizers"] = [FINALIZER]
         claim = self.client.replace(RESOURCE_CLAIMS, claim)
         result = a_result(free[0], pool=CORDONED)
-        claim["status"] = {"allocation": an_allocation(result, node=CORDONED)}
+        pod: JsonObject = {"resource": "pods", "name": "pod", "uid": self._pod(name)}
+        allocation = an_allocation(result, node=CORDONED)
+        claim["status"] = {"allocation": allocation, "reservedFor": [pod]}
         self.client.replace(RESOURCE_CLAIMS, claim, subresource="status")
-        self._pod(name)
 
     def _slow(self) -> None:
         self._pod(self._claim(device_class=SLOW_DRIVER))
@@ -223,21 +226,23 @@ class Stage:
         self._create(RESOURCE_CLAIMS, claim)
         return name
 
-    def _pod(self, *claims: str) -> None:
+    def _pod(self, *claims: str, priority: int = 0) -> str:
         pod: Any = a_pod(self._name("pod"), claim=claims[0])
         for number, claim in enumerate(claims[1:]):
             pod["spec"]["resourceClaims"].append(
                 {"name": f"more-{number}", "resourceClaimName": claim}
             )
-        self._create(PODS, pod)
+        pod["spec"]["priority"] = priority
+        made: Any = self._create(PODS, pod)
+        return str(made["metadata"]["uid"])
 
     def _name(self, kind: str) -> str:
         self.names += 1
         return f"{kind}-{self.names}"
 
-    def _create(self, kind: Kind, one: JsonObject) -> None:
+    def _create(self, kind: Kind, one: JsonObject) -> JsonObject:
         namespace = NAMESPACE if kind.namespaced else None
-        self.client.create(kind, unborn(one), namespace=namespace)
+        return self.client.create(kind, unborn(one), namespace=namespace)
 
     def _try_to_replace(self, claim: JsonObject, subresource: str | None) -> None:
         """Write as somebody who gives way when others are faster."""

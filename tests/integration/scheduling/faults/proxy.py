@@ -2,7 +2,8 @@
 
 `python -m tests.integration.scheduling.faults.proxy UPSTREAM_URL` prints its port and serves
 until its standard input ends. `POST /faults` with a list of faults, one for each of the coming
-writes (null: pass it on), and `GET /faults` for what was done to which write since.
+writes (null: pass it on), and `GET /faults` for what was done to which write since, and how
+many writes are held back.
 """
 
 import http.client
@@ -20,7 +21,7 @@ WRITES: Final = ("POST", "PUT", "PATCH")
 CLIENT_GIVES_UP_SECONDS: Final = 0.3
 """How long the console's workers in these tests wait for an answer."""
 
-LATE_SECONDS: Final = 0.5
+LATE_SECONDS: Final = 1.2
 
 
 class Fault(StrEnum):
@@ -60,6 +61,8 @@ class Proxy(ThreadingHTTPServer):
         self.faults: deque[str | None] = deque()
         self.done: Counter[str] = Counter()
         self.lock = threading.Lock()
+        self.late = 0
+        """Writes that are held back."""
 
     def fault_of(self, what: str) -> Fault | None:
         with self.lock:
@@ -97,8 +100,12 @@ class Handler(BaseHTTPRequestHandler):
         if fault in AFTER_WRITE:
             self._forward(body).read()
         if fault is Fault.LATE:
-            time.sleep(LATE_SECONDS)
-            self._forward(body).read()
+            self.server.late += 1
+            try:
+                time.sleep(LATE_SECONDS)
+                self._forward(body).read()
+            finally:
+                self.server.late -= 1
         if fault in REFUSALS:
             self._refuse(*REFUSALS[fault])
             return
@@ -151,9 +158,10 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             if body is not None:
                 self.server.faults = deque(json.loads(body))
-            counts = dict(self.server.done)
+            done = dict(self.server.done)
             self.server.done.clear()
-        self._answer(200, json.dumps(counts).encode(), {})
+        answer = {"done": done, "late": self.server.late}
+        self._answer(200, json.dumps(answer).encode(), {})
 
     def _answer(self, code: int, payload: bytes, headers: dict[str, str]) -> None:
         self.send_response(code)

@@ -7,6 +7,7 @@ peace. Everything is made from one number, apart from how the machine's schedule
 
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -176,14 +177,17 @@ class Game:
                 return
 
     def _check(self, began_at: int) -> None:
+        while self._ask_proxy():
+            time.sleep(0.05)
         self.stage.mirror()
         claims = {claim["metadata"]["name"]: claim for claim in self.stage.claims()}
         pods = self.stage.pods()
         wrong = self.report.violations
         watcher = Watcher()
-        for at, kind, event, obj in changes_since(
+        changes = changes_since(
             self.server_url, began_at, until=self._newest([*claims.values(), *pods])
-        ):
+        )
+        for at, kind, event, obj in changes:
             watcher.see(at, kind, event, obj)
         wrong += watcher.violations
         self.report.bound += sum(bool(pod["spec"].get("nodeName")) for pod in pods)
@@ -193,6 +197,9 @@ class Game:
         left = WrittenAllocation.objects.filter(cluster=self.cluster).count()
         if left:
             wrong.append(f"{left} notes are left")
+        if wrong:
+            told = [[at, kind.plural, event, obj] for at, kind, event, obj in changes]
+            (self.directory / "history.json").write_text(json.dumps(told, indent=1))
 
     def _is_lacking(self) -> list[str]:
         """Name what is neither whole nor free; there is room for everything."""
@@ -230,10 +237,15 @@ class Game:
                 dice.choice(names) if dice.random() < FAULT_SHARE else None
                 for _ in range(WRITES_AHEAD)
             ]
-        answer = urllib3.request(
-            "POST", f"{self.proxy_url}/faults", body=json.dumps(faults), retries=False
-        )
-        self.report.faults.update(answer.json())
+        self._ask_proxy(json.dumps(faults).encode())
+
+    def _ask_proxy(self, faults: bytes | None = None) -> int:
+        """Tell the proxy what to do, if anything, and return how many writes it holds back."""
+        method = "GET" if faults is None else "POST"
+        answer = urllib3.request(method, f"{self.proxy_url}/faults", body=faults, retries=False)
+        said = answer.json()
+        self.report.faults.update(said["done"])
+        return int(said["late"])
 
     def count_ends(self) -> None:
         """Count how lives ended, from what workers wrote down at their points."""
