@@ -4,9 +4,8 @@ An explanation looks at every node and takes as long as hundreds of plans. So it
 task of its own, at most every second, and what it says is as old as the mirror.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.utils import timezone
@@ -20,6 +19,7 @@ from dra_console.mirror.models import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
+from dra_console.scheduling.allocating.hindrances import pods_that_wait, with_hindrance
 from dra_console.scheduling.allocating.resident import NODE_FACTS
 from dra_console.scheduling.attempts.record import record_all
 from dra_console.scheduling.attempts.subjects import Named, Subject, subjects_of
@@ -28,31 +28,27 @@ from dra_console.scheduling.names import RESERVE_AHEAD_LABEL, SCHEDULER_NAME
 from dra_console.scheduling.planning.board import NodeBoard
 from dra_console.scheduling.planning.grouped import positions_in
 from dra_console.scheduling.planning.managed import tolerating_managed
+from dra_console.scheduling.planning.mirrored_use import read_uses
 from dra_console.scheduling.planning.plans import Refused
 from dra_console.scheduling.planning.reasons import reason_of_lack
-from dra_console.scheduling.planning.wishes import wish_of_pod
+from dra_console.scheduling.planning.wishes import PodWish, wish_of_pod
 from dra_console.scheduling.world import left_out
 from dra_console.scheduling.world.left_out import LeftOut
 from dra_console.scheduling.world.snapshot import ReadSnapshot, read_snapshot
-
-ENDED: Final = ("Succeeded", "Failed")
 
 
 def explain_waiting(cluster: Cluster) -> list[Try]:
     """Record a try for each pod and claim that waits; return those that say something new."""
     read = read_snapshot(cluster)
-    pods = list(
-        Pod.objects.filter(
-            cluster=cluster, node_name="", deletion_requested_at__isnull=True
-        ).exclude(phase__in=ENDED)
-    )
+    pods = pods_that_wait(cluster)
     board = _board(cluster, read)
+    ahead = _reserved_ahead(cluster)
     fresh = record_all(
         cluster,
         tries_of(
             read.snapshot,
-            _subjects(cluster, read, pods),
-            node_reasons=lambda subject: _node_reasons(board, subject),
+            _subjects(cluster, read, pods, ahead=ahead),
+            node_reasons=lambda subject: _node_reasons(board, subject, ahead=ahead),
         ),
         at=timezone.now(),
     )
@@ -60,9 +56,12 @@ def explain_waiting(cluster: Cluster) -> list[Try]:
     return fresh
 
 
-def _subjects(cluster: Cluster, read: ReadSnapshot, pods: Iterable[Pod]) -> Iterator[Subject]:
+def _subjects(
+    cluster: Cluster, read: ReadSnapshot, pods: Sequence[Pod], *, ahead: Collection[str]
+) -> Iterator[Subject]:
     """List what waits; what the console allocates itself may have devices that it manages."""
-    ahead = _reserved_ahead(cluster)
+    raw = {pod.uid: pod.raw for pod in pods}
+    nodes = {node.name: node for node in read.snapshot.nodes}
     templates = ResourceClaimTemplate.objects.filter(cluster=cluster)
     for subject in subjects_of(
         pods,
@@ -81,11 +80,13 @@ def _subjects(cluster: Cluster, read: ReadSnapshot, pods: Iterable[Pod]) -> Iter
             if subject.pod_uid
             else subject.uid in ahead
         )
-        yield (
-            replace(subject, claims=tuple(map(tolerating_managed, subject.claims)))
-            if is_ours
-            else subject
-        )
+        seen = subject
+        if is_ours:
+            seen = replace(subject, claims=tuple(map(tolerating_managed, subject.claims)))
+        if subject.pod_uid:
+            seen = with_hindrance(seen, raw[subject.pod_uid], nodes=nodes, is_ours=is_ours)
+        if seen.hindrance or not subject.pod_spec.get("nodeName"):
+            yield seen
 
 
 def _reserved_ahead(cluster: Cluster) -> frozenset[str]:
@@ -100,14 +101,23 @@ def _board(cluster: Cluster, read: ReadSnapshot) -> NodeBoard:
     board = NodeBoard(Fleet(replace(read.snapshot, slices=(), claims=())))
     for facts in NODE_FACTS.read(cluster).readable:
         board.put_facts(facts)
+    board.show_use(read_uses(cluster))
     return board
 
 
-def _node_reasons(board: NodeBoard, subject: Subject) -> Mapping[str, str]:
-    """Say why the subject's pod cannot run on nodes, whatever devices they have."""
-    if not subject.pod_uid:
+def _node_reasons(
+    board: NodeBoard, subject: Subject, *, ahead: Collection[str]
+) -> Mapping[str, str]:
+    """Say why the subject's pod cannot run on nodes, whatever devices they have.
+
+    A claim that is reserved ahead is placed as a pod is that asks for nothing else; where the
+    pod of any other claim runs, nobody knows.
+    """
+    wish: PodWish | Refused = PodWish()
+    if subject.pod_uid:
+        wish = wish_of_pod({"metadata": {"uid": subject.pod_uid}, "spec": subject.pod_spec})
+    elif subject.uid not in ahead:
         return {}
-    wish = wish_of_pod({"metadata": {"uid": subject.pod_uid}, "spec": subject.pod_spec})
     if isinstance(wish, Refused):
         return {}
     columns = board.columns
