@@ -28,7 +28,10 @@ WRITE: Final = ("create", "update", "patch", "delete")
 
 
 def rights_yaml(people: tuple[Person, Person]) -> str:
-    """Write roles for an admin, who works everywhere, and for a user of one namespace."""
+    """Write roles for an admin, who works everywhere, and for a user of one namespace.
+
+    The admin may also mark devices and take back what nobody uses.
+    """
     admin, user = people
     own = ["resourceclaims", "resourceclaimtemplates"]
     hardware = ["resourceslices", "deviceclasses", "devicetaintrules"]
@@ -42,12 +45,24 @@ def rights_yaml(people: tuple[Person, Person]) -> str:
         _rule("", ["events", "resourcequotas"], READ),
         _rule(group, own, (*READ, *WRITE)),
     ]
-    name = {"hardware": "dra-console-hardware", "work": "dra-console-work"}
+    manage = [
+        _rule(group, ["devicetaintrules"], WRITE),
+        _rule(group, ["resourceclaims/status"], ("update", "patch")),
+        # Since 1.36 a right of its own to change allocations, on top.
+        _rule(group, ["resourceclaims/binding"], ("update", "patch")),
+    ]
+    name = {
+        "hardware": "dra-console-hardware",
+        "work": "dra-console-work",
+        "manage": "dra-console-manage",
+    }
     objects: list[Json] = [
         _object("ClusterRole", name["hardware"], rules=see),
         _object("ClusterRole", name["work"], rules=work),
+        _object("ClusterRole", name["manage"], rules=manage),
         _binding("ClusterRoleBinding", name["hardware"], (admin, user)),
         _binding("ClusterRoleBinding", name["work"], (admin,)),
+        _binding("ClusterRoleBinding", name["manage"], (admin,)),
         _binding("RoleBinding", name["work"], (user,)),
     ]
     return str(yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=100))
