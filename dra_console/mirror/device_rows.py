@@ -8,8 +8,7 @@ decide it alone; only pools with another version are read again.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ from dra_console.allocator.decoding.decode import decode_taint_rule
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
 from dra_console.allocator.quantity import Quantity
+from dra_console.mirror.device_state import Holder
 from dra_console.mirror.models import (
     Cluster,
     Device,
@@ -69,19 +69,6 @@ class PoolFacts(NamedTuple):
         return self.slices_seen == self.slices_expected
 
 
-class OpenAssignment(NamedTuple):
-    """A device held by a claim now."""
-
-    device: str
-    claim_uid: str
-    claim_namespace: str
-    claim_name: str
-    request: str
-    share_id: str
-    admin_access: bool
-    assigned_at: datetime
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
     """What a pool publishes in its newest generation; not to be changed, for it is shared.
@@ -105,8 +92,8 @@ class DeviceRows:
     published: Mapping[PoolKey, Published]
     """In order of driver and pool."""
 
-    assignments: Mapping[PoolKey, list[OpenAssignment]]
-    """Oldest first."""
+    holders: Mapping[PoolKey, list[tuple[str, Holder]]]
+    """With the name of the device that each holds; oldest first."""
 
     pools: Mapping[PoolKey, PoolFacts]
     nodes: Mapping[str, NodeFacts]
@@ -124,16 +111,16 @@ def read_rows(cluster: Cluster, *, pools: Collection[PoolKey] | None = None) -> 
         nodes = nodes.filter(
             name__in=[name for each in published.values() for name in each.node_names]
         )
-    assignments: dict[PoolKey, list[OpenAssignment]] = defaultdict(list)
+    holders: dict[PoolKey, list[tuple[str, Holder]]] = defaultdict(list)
     open_now = DeviceAssignment.objects.filter(within, released_at=None)
-    for driver, name, *held in open_now.order_by("assigned_at", "pk").values_list(
-        "driver", "pool", *OpenAssignment._fields
+    for driver, name, device, *held in open_now.order_by("assigned_at", "pk").values_list(
+        "driver", "pool", "device", *(field.name for field in fields(Holder))
     ):
-        assignments[(driver, name)].append(OpenAssignment(*held))
+        holders[(driver, name)].append((device, Holder(*held)))
     rules = DeviceTaintRule.objects.filter(cluster=cluster)
     return DeviceRows(
         published=published,
-        assignments=assignments,
+        holders=holders,
         pools=read_pools(cluster, pools=pools),
         nodes={row[0]: NodeFacts(*row) for row in nodes.values_list(*NodeFacts._fields)},
         taint_rules=tuple(_decoded(rules.values_list("raw", flat=True))),

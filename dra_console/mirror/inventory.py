@@ -40,7 +40,6 @@ from dra_console.mirror.device_rows import (
     DeviceKey,
     DeviceRows,
     NodeFacts,
-    OpenAssignment,
     PoolFacts,
     PoolKey,
     Published,
@@ -97,7 +96,7 @@ class _Inputs:
 
     pool: PoolFacts | None
     published: Published
-    assignments: tuple[OpenAssignment, ...]
+    holders: tuple[tuple[str, Holder], ...]
     nodes: tuple[NodeFacts | None, ...]
     """Those of `published.node_names`; None: not in the cluster."""
 
@@ -109,7 +108,7 @@ class _Inputs:
         return cls(
             pool=rows.pools.get(key),
             published=published,
-            assignments=tuple(rows.assignments.get(key, ())),
+            holders=tuple(rows.holders.get(key, ())),
             nodes=tuple(rows.nodes.get(name) for name in published.node_names),
             taint_rules=rows.taint_rules,
         )
@@ -142,8 +141,8 @@ _kept: Final = _KeptStates()
 def _fold_pool(inputs: _Inputs) -> list[DeviceState]:
     devices = inputs.published.devices
     by_device: dict[str, list[Holder]] = defaultdict(list)
-    for one in inputs.assignments:
-        by_device[one.device].append(Holder(*one[1:]))
+    for name, holder in inputs.holders:
+        by_device[name].append(holder)
     nodes = dict(zip(inputs.published.node_names, inputs.nodes, strict=True))
     draws = {device.pk: draws_of(device.consumes_counters) for device in devices}
     holders = {device.pk: tuple(by_device.get(device.name, ())) for device in devices}
