@@ -78,29 +78,11 @@ class Client:
         """Read what is no object, such as `/version`."""
         return self.session.exchange(Request("GET", path, repeats_harmlessly=True))
 
-    def pages(
-        self,
-        kind: Kind,
-        *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Iterator[Listed]:
-        """Read all objects page by page; every page is of the same resource version.
-
-        Raises:
-            ExpiredError: the server forgot that version in mid-list; begin again.
-
-        """
-        return pages_of(
-            self.session.ask, Selection(kind, namespace, label_selector, field_selector)
-        )
-
     def changed_pages(self, kind: Kind, *, is_known: IsKnown) -> Iterator[ChangedPage]:
-        """Read all objects page by page, decoding none that `is_known`.
+        """Read all objects of one resource version page by page, decoding none that `is_known`.
 
         Raises:
-            ExpiredError: as `pages`.
+            ExpiredError: the server forgot the list's version in its middle; begin again.
 
         """
         return changed_pages_of(self.session.fetch, kind, is_known=is_known)

@@ -14,7 +14,7 @@ import pytest
 
 from dra_console.allocator.decoding.versions import as_v1
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.kube import lists, served, transport
+from dra_console.kube import changed, served, transport
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ConflictError, ExpiredError, InvalidError, NotFoundError
 from dra_console.kube.kinds import (
@@ -308,12 +308,12 @@ def test_cursors_and_list_positions_mean_the_same_in_every_version(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client.from_kubeconfig(str(cluster.kubeconfig))
-    monkeypatch.setattr(lists, "PAGE_SIZE", 2)
+    monkeypatch.setattr(changed, "PAGE_SIZE", 2)
     slices = [
         client.create(RESOURCE_SLICES, unborn(a_slice(f"s{number}", pool=f"p{number}")))
         for number in range(5)
     ]
-    rest = client.pages(RESOURCE_SLICES)
+    rest = client.changed_pages(RESOURCE_SLICES, is_known=lambda _: False)
     pages = []
     for version in ALL_VERSIONS:
         speak_only(version, client, monkeypatch)

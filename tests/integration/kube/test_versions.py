@@ -187,7 +187,7 @@ class TestSteps:
         last = a_page(claim_of(OLD, api_version=V1BETA1))
         server.will_answer(a_page(claim_of(NEW), following="k"), NO_SUCH_PATH, last)
         client = server.client()
-        pages = client.pages(RESOURCE_CLAIMS)
+        pages = client.changed_pages(RESOURCE_CLAIMS, is_known=lambda _: False)
         next(pages)
         del server.plurals_by_version["v1"]
 
