@@ -20,7 +20,7 @@ from dra_console.allocator.search.wants import Want
 from dra_console.allocator.world.capacity import Amounts, CapacityFault, is_left
 from dra_console.allocator.world.groups import joined
 from dra_console.allocator.world.pools import PublishedDevice
-from dra_console.allocator.world.taints import untolerated
+from dra_console.allocator.world.taints import unmarked, untolerated
 
 UNLIKE_GROUPS: Final = "its compatibility groups do not go with those of devices in use"
 
@@ -95,6 +95,8 @@ class Judge:
         return None
 
     def _tainted(self, want: Want, published: PublishedDevice) -> Judgement | None:
+        if mark := unmarked(published.taints, tolerations=want.wish.tolerations):
+            return Judgement(Verdict.NODE_FILTER, f"it is not marked with taint {mark}", want)
         taint = untolerated(published.taints, tolerations=want.wish.tolerations)
         if taint is None:
             return None

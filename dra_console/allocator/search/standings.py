@@ -18,7 +18,7 @@ from dra_console.allocator.search.asks import Ask
 from dra_console.allocator.search.matching import Matcher
 from dra_console.allocator.world.capacity import Amounts, CapacityFault
 from dra_console.allocator.world.pools import PublishedDevice
-from dra_console.allocator.world.taints import untolerated
+from dra_console.allocator.world.taints import unmarked, untolerated
 
 DECLARED_FEATURE: Final = Feature.OPTIONAL_NODE_OPERATIONS.value
 
@@ -75,8 +75,10 @@ class Standings:
             return True
         if published.skip_node_operations and DECLARED_FEATURE not in self.node.declared_features:
             return True
-        taints = published.taints
-        return bool(taints) and untolerated(taints, tolerations=ask.wish.tolerations) is not None
+        taints, tolerations = published.taints, ask.wish.tolerations
+        if tolerations and unmarked(taints, tolerations=tolerations):
+            return True
+        return bool(taints) and untolerated(taints, tolerations=tolerations) is not None
 
     def value(self, ask: Ask, attribute: str, published: PublishedDevice) -> AttributeValue | None:
         """Look up an attribute as constraints do: what the ask derives comes first.

@@ -3,6 +3,9 @@
 NoSchedule and NoExecute both keep a new allocation away from a device; every such taint
 needs a toleration of its own. Effect None and effects of a future API keep nobody away.
 There is no numeric comparison among device tolerations, unlike those of nodes.
+
+A scheduler that has devices of its own marks them with a taint, which keeps all others away
+from them. `ONLY` is the other half: it keeps that scheduler away from all others.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +21,18 @@ from dra_console.allocator.inventory import (
 from dra_console.allocator.model import Toleration
 
 BLOCKING_EFFECTS: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
+
+ONLY: Final = "dra-console.io/Only"
+"""Operator of a toleration that no API server stores: it puts up with taints of its key, and
+wants no device that has none of them."""
+
+
+def unmarked(taints: Iterable[Taint], *, tolerations: Sequence[Toleration]) -> str:
+    """Return the key of the mark that a request wants devices to have and this one lacks."""
+    for toleration in tolerations:
+        if toleration.operator == ONLY and all(taint.key != toleration.key for taint in taints):
+            return toleration.key
+    return ""
 
 
 def untolerated(taints: Iterable[Taint], *, tolerations: Sequence[Toleration]) -> Taint | None:
@@ -36,7 +51,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    if toleration.operator == "Exists":
+    if toleration.operator in {"Exists", ONLY}:
         return True
     return toleration.operator in {"", "Equal"} and toleration.value == taint.value
 

@@ -27,7 +27,7 @@ from dra_console.scheduling.attempts.tries import Try, tries_of
 from dra_console.scheduling.names import RESERVE_AHEAD_LABEL, SCHEDULER_NAME
 from dra_console.scheduling.planning.board import NodeBoard
 from dra_console.scheduling.planning.grouped import positions_in
-from dra_console.scheduling.planning.managed import tolerating_managed
+from dra_console.scheduling.planning.managed import has_managed, tolerating_managed
 from dra_console.scheduling.planning.mirrored_use import read_uses
 from dra_console.scheduling.planning.plans import Refused
 from dra_console.scheduling.planning.reasons import reason_of_lack
@@ -62,6 +62,7 @@ def _subjects(
     """List what waits; what the console allocates itself may have devices that it manages."""
     raw = {pod.uid: pod.raw for pod in pods}
     nodes = {node.name: node for node in read.snapshot.nodes}
+    only = has_managed(read.snapshot.taint_rules)
     templates = ResourceClaimTemplate.objects.filter(cluster=cluster)
     for subject in subjects_of(
         pods,
@@ -82,7 +83,8 @@ def _subjects(
         )
         seen = subject
         if is_ours:
-            seen = replace(subject, claims=tuple(map(tolerating_managed, subject.claims)))
+            claims = (tolerating_managed(each, only=only) for each in subject.claims)
+            seen = replace(subject, claims=tuple(claims))
         if subject.pod_uid:
             seen = with_hindrance(seen, raw[subject.pod_uid], nodes=nodes, is_ours=is_ours)
         if seen.hindrance or not subject.pod_spec.get("nodeName"):

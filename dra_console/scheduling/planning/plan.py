@@ -19,7 +19,7 @@ from dra_console.scheduling.planning.claims import claims_in_the_way, unavailabl
 from dra_console.scheduling.planning.columns import Columns
 from dra_console.scheduling.planning.extended import needs_claim
 from dra_console.scheduling.planning.grouped import positions_in
-from dra_console.scheduling.planning.managed import as_written, tolerating_managed
+from dra_console.scheduling.planning.managed import as_written, has_managed, tolerating_managed
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
 from dra_console.scheduling.planning.reasons import headline, reason_of_lack
 from dra_console.scheduling.planning.scores import best_of, tiers_of
@@ -131,7 +131,8 @@ def _search(
     *,
     step_budget: int,
 ) -> Plan:
-    seen = [tolerating_managed(claim) for claim in wanted]
+    only = has_managed(columns.roster.index.inventory.taint_rules)
+    seen = [tolerating_managed(claim, only=only) for claim in wanted]
     best = best_of(columns, wish, seen, nodes.left, step_budget=step_budget)
     if isinstance(best, BrokenInput):
         return Refused(str(best), best.field)

@@ -1,6 +1,7 @@
 """Why a claim is not allocated: headline, funnel, verdicts, nodes (`product.md` story 1)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -329,6 +330,23 @@ def test_an_error_on_another_node_keeps_kube_scheduler_from_the_one_that_fits() 
     )
     # It looks for a hundred nodes that fit, so it may not come to the last one of a hundred.
     assert explained(asked, world=with_one_device_without_model(100)).outcome == "fits"
+
+
+def test_device_without_the_mark_that_a_scheduler_wants_says_which() -> None:
+    request: Any = a_request()
+    request["exactly"]["tolerations"] = [
+        {"key": "example.com/ours", "operator": "dra-console.io/Only", "effect": "NoSchedule"}
+    ]
+    marked = a_device("gpu-1", taints=[a_taint("example.com/ours")])
+    world = [a_node(), a_class(), a_slice(devices=[a_device("gpu-0"), marked])]
+
+    explanation = explained(request, world=world)
+
+    assert [each.device_id.device for each in explanation.chosen] == ["gpu-1"]
+    assert verdict_of(explanation, "gpu-01", "gpu-0") == (
+        "node-filter",
+        "it is not marked with taint example.com/ours",
+    )
 
 
 def test_claim_that_fits_names_node_and_devices() -> None:

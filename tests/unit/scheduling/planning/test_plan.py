@@ -136,6 +136,18 @@ def test_devices_for_the_console_alone_are_taken_and_nothing_is_written_of_the_t
     assert [each.to_json() for each in allocation.results[0].tolerations] == [own]
 
 
+def test_where_devices_are_kept_for_the_console_it_takes_no_others() -> None:
+    """No API server notices when kube-scheduler gives the same ones away."""
+    elsewhere = a_taint_rule(
+        "managed", taint=a_taint("dra-console.io/managed", effect="NoSchedule"), pool="elsewhere"
+    )
+    watching: Any = a_request(adminAccess=True)
+
+    assert isinstance(planned(a_world(elsewhere), a_claim("train")), NotPlaced)
+    # Admin access takes nothing from anybody.
+    assert isinstance(planned(a_world(elsewhere), a_claim("watch", requests=[watching])), Placed)
+
+
 def test_other_taints_of_devices_are_none_of_the_consoles_to_tolerate() -> None:
     rule = a_taint_rule("broken", taint=a_taint("example.com/broken", effect="NoSchedule"))
 
