@@ -91,6 +91,13 @@ def _check_bindable(pod: JsonObject, binding: JsonObject) -> None:
             f" UID in object meta: {metadata['uid']}"
         )
         raise ConflictError.of(PODS, name, why)
+    version = text(meant, "resourceVersion")
+    if version and version != metadata["resourceVersion"]:
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {version},"
+            f" ResourceVersion in object meta: {metadata['resourceVersion']}"
+        )
+        raise ConflictError.of(PODS, name, why)
     if "deletionTimestamp" in metadata:
         why = f"pod {name} is being deleted, cannot be assigned to a host"
         raise ConflictError.of(PODS, name, why)

@@ -216,17 +216,23 @@ class Client:
             kind, lambda served: Request("DELETE", served.path(namespace, name), body=options)
         )
 
-    def bind_pod(self, namespace: str, name: str, *, node_name: str, uid: str) -> None:
+    def bind_pod(
+        self, namespace: str, name: str, *, node_name: str, uid: str, resource_version: str = ""
+    ) -> None:
         """Bind a pod to a node, as a scheduler does.
 
         Raises:
-            ConflictError: it is bound already, or is not the pod of that `uid`.
+            ConflictError: it is bound already, or is not the pod of that `uid` and, if one is
+                given, `resource_version`.
 
         """
+        metadata: JsonObject = {"namespace": namespace, "name": name, "uid": uid}
+        if resource_version:
+            metadata["resourceVersion"] = resource_version
         binding: JsonObject = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"namespace": namespace, "name": name, "uid": uid},
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
         }
         self.session.exchange(Request("POST", PODS.path(namespace, name, "binding"), body=binding))

@@ -51,6 +51,17 @@ def test_binding_of_another_uid_conflicts(cluster: Cluster) -> None:
     assert not inside(cluster.store.get(PODS, LAB, "trainer"), "spec").has("nodeName")
 
 
+def test_binding_of_another_version_conflicts(cluster: Cluster) -> None:
+    now = metadata_of(cluster.store.get(PODS, LAB, "trainer"))["resourceVersion"]
+    statuses = []
+
+    for version in ("1", now):
+        body: JsonObject = {**TO_NODE, "metadata": {"resourceVersion": version}}
+        statuses.append(ask(cluster, a_request("POST", BINDING, body))[0])
+
+    assert statuses == [409, 201]
+
+
 def test_pod_being_deleted_is_not_bound(cluster: Cluster) -> None:
     pod = cluster.store.get(PODS, LAB, "trainer")
     metadata_of(pod)["finalizers"] = ["example.com/hold"]
