@@ -1,9 +1,10 @@
 """Nodes as bits, grouped by what filters and scores say of them."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar, overload
 
+from dra_console.allocator.model import Node
 from dra_console.allocator.search.change_log import ChangeLog
 from dra_console.allocator.search.roster import Roster
 from dra_console.scheduling.planning.filters import Lack, lacking, preference, why_not
@@ -30,6 +31,7 @@ class Columns:
         "_facts_log",
         "_held",
         "_lacking",
+        "_left",
         "_liked",
         "_use",
         "_use_log",
@@ -45,6 +47,7 @@ class Columns:
         self._by_reason: Final = _Kept[NodeWish, str](self._facts_log)
         self._liked: Final = _Kept[NodeWish, tuple[int, int]](self._facts_log)
         self._lacking: Final = _Kept[Requests, Lack | None](self._use_log)
+        self._left: Final = _Kept[str, int](self._use_log)
         self._held: Final = Grouped(self._held_at)
         roster.nodes.log.follow(self._held)
 
@@ -70,6 +73,11 @@ class Columns:
         """Return the name of the node in a position."""
         return self.roster.nodes.nodes[position].name
 
+    @property
+    def names(self) -> "Names":
+        """Return the names of all nodes by position."""
+        return Names(self.roster.nodes.nodes)
+
     def by_reason(self, wish: NodeWish) -> Mapping[str, int]:
         """Group nodes by why they are left out; the empty text is that they are not."""
         return self._by_reason.groups(
@@ -79,6 +87,11 @@ class Columns:
     def by_lacking(self, requests: Requests) -> Mapping[Lack | None, int]:
         """Group nodes by the resource that is too short; `None` if none is."""
         return self._lacking.groups(requests, partial(self._lacking_at, requests), self._count)
+
+    def most_left(self, resource: str, nodes: int) -> int:
+        """Return the most of a resource that is left on any of these nodes; never less than 0."""
+        left = self._left.groups(resource, partial(self._left_at, resource), self._count)
+        return max(next((most for most in sorted(left, reverse=True) if left[most] & nodes), 0), 0)
 
     def by_preference(self, wish: NodeWish) -> Mapping[tuple[int, int], int]:
         """Group nodes by how much a pod likes them."""
@@ -101,8 +114,38 @@ class Columns:
     def _lacking_at(self, requests: Requests, position: int) -> Lack | None:
         return lacking(self._facts_at(position), self._use.on(self.name_at(position)), requests)
 
+    def _left_at(self, resource: str, position: int) -> int:
+        facts = self._facts_at(position)
+        offered = facts.offers.get(resource, 0) if facts else 0
+        return offered - self._use.on(self.name_at(position)).get(resource, 0)
+
     def _held_at(self, position: int) -> int:
         return held_on(self.roster, position)
+
+
+class Names(Sequence[str]):
+    """Names of nodes; positions stay, so that what is added later changes none of them."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes: Final = nodes
+
+    def __len__(self) -> int:
+        """Count the positions."""
+        return len(self._nodes)
+
+    @overload
+    def __getitem__(self, position: int) -> str: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> list[str]: ...
+
+    def __getitem__(self, position: int | slice) -> str | list[str]:
+        """Name the node in a position."""
+        if isinstance(position, slice):
+            return [node.name for node in self._nodes[position]]
+        return self._nodes[position].name
 
 
 class _Kept(Generic[K, V]):

@@ -59,9 +59,4 @@ class Grouped(Generic[V]):
 
 def positions_in(nodes: int) -> list[int]:
     """List the positions of nodes that are given as bits."""
-    found = []
-    while nodes:
-        bit = nodes & -nodes
-        nodes ^= bit
-        found.append(bit.bit_length() - 1)
-    return found
+    return [position for position, bit in enumerate(f"{nodes:b}"[::-1]) if bit == "1"]

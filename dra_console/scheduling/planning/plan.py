@@ -5,7 +5,7 @@ then what allocated claims allow, then the allocator tries the nodes that are le
 ones first, until all claims fit on one.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,9 +18,15 @@ from dra_console.scheduling.planning.board import NodeBoard
 from dra_console.scheduling.planning.claims import claims_in_the_way, unavailable_on
 from dra_console.scheduling.planning.columns import Columns
 from dra_console.scheduling.planning.extended import needs_claim
-from dra_console.scheduling.planning.grouped import positions_in
 from dra_console.scheduling.planning.managed import as_written, has_managed, tolerating_managed
-from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
+from dra_console.scheduling.planning.plans import (
+    NodesLeftOut,
+    NotPlaced,
+    Placed,
+    Plan,
+    Refused,
+    Undecided,
+)
 from dra_console.scheduling.planning.reasons import headline, reason_of_lack
 from dra_console.scheduling.planning.scores import best_of, tiers_of
 from dra_console.scheduling.planning.wishes import PodWish
@@ -149,18 +155,13 @@ def _search(
         case BudgetExhausted():
             where = found.gave_up.name if found.gave_up else "no node"
             return Undecided(f"the search on {where} ended by its step budget")
-    return _not_placed(columns, nodes, tiers=tiers)
+    return _not_placed(columns, nodes)
 
 
-def _not_placed(columns: Columns, nodes: _Sorted, *, tiers: Iterable[int] = ()) -> NotPlaced:
-    left_out = {
-        reason: tuple(columns.name_at(position) for position in positions_in(bits))
-        for reason, bits in nodes.left_out.items()
-    }
-    tried = tuple(columns.name_at(position) for tier in tiers for position in positions_in(tier))
+def _not_placed(columns: Columns, nodes: _Sorted) -> NotPlaced:
+    counts = {reason: bits.bit_count() for reason, bits in nodes.left_out.items()}
     return NotPlaced(
-        headline(left_out, lack_devices=len(tried), nodes=columns.present.bit_count()),
-        left_out,
+        headline(counts, lack_devices=nodes.left.bit_count(), nodes=columns.present.bit_count()),
         tuple(nodes.unavailable.values()),
-        tried,
+        NodesLeftOut(nodes.left_out, columns.names),
     )

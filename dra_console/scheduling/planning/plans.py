@@ -7,11 +7,12 @@
 - `Undecided`: the search ended by its step budget; nothing is known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dra_console.allocator.model import AllocationResult, ResourceClaim
+from dra_console.scheduling.planning.grouped import positions_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +30,30 @@ class NotPlaced:
     reason: str
     """In a line, with how many nodes stand against it and why."""
 
-    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names of the nodes that were left out before any device was looked at, by the reason."""
-
     unavailable: tuple[ResourceClaim, ...] = ()
     """Allocated claims that bind the pod to nodes which it cannot have."""
 
-    tried: tuple[str, ...] = field(default=(), repr=False)
-    """Nodes that lack devices, in the order in which they were tried."""
+    nodes: "NodesLeftOut" = field(default_factory=lambda: NodesLeftOut({}, ()))
 
     @property
     def node_reasons(self) -> dict[str, str]:
-        """Return the reason for each node that was left out."""
-        return {name: reason for reason, names in self.left_out.items() for name in names}
+        """Return the reason for each node that was left out before any device was looked at."""
+        return {
+            self.nodes.names[position]: reason
+            for reason, bits in self.nodes.by_reason.items()
+            for position in positions_in(bits)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NodesLeftOut:
+    """Thousands of nodes, which are named only if somebody asks."""
+
+    by_reason: Mapping[str, int]
+    """Positions as bits, by why the nodes are left out."""
+
+    names: Sequence[str]
+    """By position."""
 
 
 @dataclass(frozen=True, slots=True)
