@@ -27,7 +27,9 @@ class AttemptSerializer(serializers.Serializer[Any]):
     steps = serializers.IntegerField()
     startedAt = serializers.DateTimeField(source="started_at")
     lastAt = serializers.DateTimeField(source="last_at")
-    repeats = serializers.IntegerField(help_text="Further tries that said the same.")
+    repeats = serializers.IntegerField(
+        help_text="Further tries that said the same, counted every 5 s at most."
+    )
     isNewest = serializers.BooleanField(source="is_newest", help_text="Of its pod or claim.")
     signature = serializers.CharField(help_text="Equal where the same is asked for; may be empty.")
 

@@ -62,7 +62,7 @@ def row_of(cluster: Cluster, one: Try, *, kept: KeptExplanation, at: datetime) -
         cluster=cluster,
         subject_uid=one.subject.uid,
         namespace=one.subject.namespace,
-        pod_name=one.pod_name,
+        pod_name=one.subject.pod_name,
         claim_uid=first.uid if first else "",
         claim_name=first.name if first else "",
         claim_names=names,

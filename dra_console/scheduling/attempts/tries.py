@@ -42,8 +42,6 @@ class Try:
     body: Body
     """Shared by all of the signature."""
 
-    pod_name: str = ""
-
     @property
     def digest(self) -> str:
         """Equal for tries that say the same: outcome, node, and sentence but for its numbers.
@@ -93,13 +91,6 @@ def tries_alike(
         yield _try(subject, signature, explanation, outcome, body)
 
 
-def try_of(subject: Subject, explanation: Explanation) -> Try:
-    """Take an explanation that was made for this subject alone, with its own names."""
-    said = _hindered(subject, explanation)
-    outcome = _outcome(subject, said)
-    return _try(subject, signature_of(subject), said, outcome, body_of(said, outcome=outcome.value))
-
-
 def _explain(snapshot: Snapshot, subject: Subject, left_out: Mapping[str, str]) -> Explanation:
     if not subject.pending:
         return _hindered(subject, None)
@@ -143,5 +134,4 @@ def _try(
         node_name="" if subject.hindrance else explanation.node or "",
         steps=explanation.steps,
         body=body,
-        pod_name=subject.pod_name,
     )

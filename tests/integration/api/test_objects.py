@@ -1,6 +1,6 @@
 """Single objects: read, created, deleted, explained."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
 import pytest
@@ -12,8 +12,8 @@ from dra_console.allocator.model import JsonObject
 from dra_console.kube.errors import NotFoundError
 from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
-from dra_console.scheduling.attempts.record import record
 from dra_console.scheduling.whatif.preview import preview
+from tests.builders.attempts import record
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
 from tests.builders.objects import (
@@ -342,16 +342,16 @@ def test_a_try_that_failed_does_not_explain_a_claim_that_was_allocated_since(
 
 def test_attempts_are_listed_newest_first(as_researcher: Client, cluster: Cluster) -> None:
     claim = ResourceClaim.objects.get(name="waits")
-    for count, hour in ((5, 18), (6, 19)):
+    for count, hour in ((5, 18), (1, 19)):
         spec: JsonObject = {"devices": {"requests": [a_request(count=count)]}}
         at = NOW.replace(hour=hour)
         tried = preview(cluster, spec).explanation
         record(claim, tried, pod_name="train", at=at)
-        record(claim, tried, pod_name="train", at=at)
+        record(claim, tried, pod_name="train", at=at + timedelta(minutes=1))
 
     items = as_researcher.get(f"{CLAIMS}team-research/waits/attempts/").json()["items"]
 
     assert [one["repeats"] for one in items] == [1, 1]
-    assert [one["lastAt"] for one in items] == ["2026-11-29T19:00:00Z", "2026-11-29T18:00:00Z"]
-    assert {one["outcome"] for one in items} == {"does-not-fit"}
+    assert [one["lastAt"] for one in items] == ["2026-11-29T19:01:00Z", "2026-11-29T18:01:00Z"]
+    assert [one["outcome"] for one in items] == ["fits", "does-not-fit"]
     assert {one["pod"] for one in items} == {"train"}

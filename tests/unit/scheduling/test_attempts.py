@@ -12,13 +12,14 @@ from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.attempts.bodies import DEVICES_LISTED, body_of
-from dra_console.scheduling.attempts.record import WRITTEN_EVERY, Recorder, record, record_all
+from dra_console.scheduling.attempts.record import COUNTED_EVERY, record_all
 from dra_console.scheduling.attempts.retention import KEPT_AFTER_LAST, UNUSED_KEPT, forget_old
 from dra_console.scheduling.attempts.rows import KEPT_PER_SUBJECT
 from dra_console.scheduling.attempts.subjects import Subject
 from dra_console.scheduling.attempts.tries import Try, tries_of
 from dra_console.scheduling.models import Attempt, KeptExplanation
 from dra_console.sync.reconcile import apply
+from tests.builders.attempts import record
 from tests.builders.objects import (
     NAMESPACE,
     a_claim,
@@ -58,12 +59,12 @@ def a_try(*, wanted: int) -> Explanation:
 def test_a_try_that_says_the_same_as_the_newest_is_counted_there(cluster: Cluster) -> None:
     claim = a_claim_row(cluster)
 
-    for seconds in range(3):
-        record(claim, a_try(wanted=3), pod_name="", at=NOW + timedelta(seconds=seconds))
+    for minutes in range(3):
+        record(claim, a_try(wanted=3), pod_name="", at=NOW + timedelta(minutes=minutes))
 
     attempt = Attempt.objects.get()
     assert (attempt.repeats, attempt.started_at) == (2, NOW)
-    assert attempt.last_at == NOW + timedelta(seconds=2)
+    assert attempt.last_at == NOW + timedelta(minutes=2)
 
 
 def test_a_try_that_says_something_else_stands_beside_the_one_before(cluster: Cluster) -> None:
@@ -144,38 +145,21 @@ def test_claims_that_wait_for_the_same_reason_share_one_explanation(cluster: Clu
     assert list(Attempt.objects.of(cluster, newest.claim_uid)) == [newest]
 
 
-def test_repetitions_are_counted_in_memory_and_written_every_few_seconds(
+def test_repetitions_are_counted_once_in_a_few_seconds_and_in_few_statements(
     cluster: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    recorder, tries = Recorder(cluster), tries_for(30)
-    recorder.record_all(tries, at=NOW)
+    tries = tries_for(30)
+    record_all(cluster, tries, at=NOW)
 
-    with django_assert_num_queries(0):
-        fresh = recorder.record_all(tries, at=NOW + timedelta(seconds=1))
-    unwritten = set(Attempt.objects.values_list("repeats", flat=True))
-    with django_assert_num_queries(3):
-        recorder.record_all(tries, at=NOW + WRITTEN_EVERY)
+    with django_assert_num_queries(1):
+        fresh = record_all(cluster, tries, at=NOW + COUNTED_EVERY / 2)
+    uncounted = set(Attempt.objects.values_list("repeats", flat=True))
+    with django_assert_num_queries(6):
+        record_all(cluster, tries, at=NOW + COUNTED_EVERY)
 
     assert fresh == []
-    assert unwritten == {0}
-    assert set(Attempt.objects.values_list("repeats", "last_at")) == {(2, NOW + WRITTEN_EVERY)}
-
-
-def test_what_was_counted_is_written_when_no_round_follows(cluster: Cluster) -> None:
-    recorder, tries = Recorder(cluster), tries_for(2)
-    for seconds in range(3):
-        recorder.record_all(tries, at=NOW + timedelta(seconds=seconds))
-
-    recorder.flush()
-
-    assert set(Attempt.objects.values_list("repeats", flat=True)) == {2}
-
-
-def test_another_recorder_goes_on_where_the_last_one_stopped(cluster: Cluster) -> None:
-    fresh = [record_all(cluster, tries_for(2), at=NOW) for _ in range(3)]
-
-    assert [len(each) for each in fresh] == [2, 0, 0]
-    assert set(Attempt.objects.values_list("repeats", flat=True)) == {2}
+    assert uncounted == {0}
+    assert set(Attempt.objects.values_list("repeats", "last_at")) == {(1, NOW + COUNTED_EVERY)}
 
 
 def test_a_holder_that_changes_is_brought_up_to_date_in_the_newest_attempt(
@@ -183,7 +167,7 @@ def test_a_holder_that_changes_is_brought_up_to_date_in_the_newest_attempt(
 ) -> None:
     record_all(cluster, tries_for(5, wanted=2, held="before"), at=NOW)
 
-    fresh = record_all(cluster, tries_for(5, wanted=2, held="after"), at=NOW + WRITTEN_EVERY)
+    fresh = record_all(cluster, tries_for(5, wanted=2, held="after"), at=NOW + COUNTED_EVERY)
 
     assert fresh == []
     assert KeptExplanation.objects.count() == 2
@@ -197,23 +181,19 @@ def test_a_sentence_in_which_only_numbers_changed_is_brought_up_to_date(
 ) -> None:
     record_all(cluster, tries_for(5, wanted=3), at=NOW)
 
-    fresh = record_all(cluster, tries_for(5, wanted=3, held="other"), at=NOW)
+    fresh = record_all(cluster, tries_for(5, wanted=3, held="other"), at=NOW + COUNTED_EVERY)
 
     [headline] = set(Attempt.objects.values_list("headline", flat=True))
     assert fresh == []
     assert "1 of 3" in headline
 
 
-def test_news_for_one_claim_keeps_the_count_of_what_was_said_before(cluster: Cluster) -> None:
-    recorder = Recorder(cluster)
-    for _ in range(3):
-        recorder.record_all(tries_for(1), at=NOW)
+def test_of_several_attempts_the_newest_is_marked(cluster: Cluster) -> None:
+    for minutes, wanted in enumerate((3, 1, 3)):
+        record_all(cluster, tries_for(1, wanted=wanted), at=NOW + timedelta(minutes=minutes))
 
-    fresh = recorder.record_all(tries_for(1, wanted=1), at=NOW)
-
-    told = Attempt.objects.order_by("pk").values_list("outcome", "repeats", "is_newest")
-    assert [one.outcome for one in fresh] == ["fits"]
-    assert list(told) == [("does-not-fit", 2, False), ("fits", 0, True)]
+    told = Attempt.objects.order_by("pk").values_list("outcome", "is_newest")
+    assert list(told) == [("does-not-fit", False), ("fits", False), ("does-not-fit", True)]
 
 
 def test_a_pod_has_one_attempt_for_all_its_claims(cluster: Cluster) -> None:
@@ -244,11 +224,11 @@ def test_an_explanation_that_no_attempt_refers_to_is_forgotten_after_a_while(
     cluster: Cluster,
 ) -> None:
     record_all(cluster, tries_for(1, wanted=2, held="before"), at=NOW)
-    record_all(cluster, tries_for(1, wanted=2, held="after"), at=NOW + WRITTEN_EVERY)
+    record_all(cluster, tries_for(1, wanted=2, held="after"), at=NOW + COUNTED_EVERY)
 
-    forget_old(cluster, now=NOW + WRITTEN_EVERY)
+    forget_old(cluster, now=NOW + COUNTED_EVERY)
     at_once = KeptExplanation.objects.count()
-    forget_old(cluster, now=NOW + UNUSED_KEPT + WRITTEN_EVERY)
+    forget_old(cluster, now=NOW + UNUSED_KEPT + COUNTED_EVERY)
 
     assert at_once == 2
     assert KeptExplanation.objects.get().attempts.count() == 1
