@@ -66,6 +66,12 @@ log = structlog.get_logger()
 class Counts:
     """What became of what was tried."""
 
+    rounds: int = 0
+    """Those in which something was tried."""
+
+    seconds: float = 0.0
+    """What they took."""
+
     planned: int = 0
     bound: int = 0
     reserved: int = 0
@@ -114,7 +120,8 @@ class Rounds:
 
     def run(self) -> bool:
         """Plan and write once; tell whether anything was tried."""
-        due = self.queue.take(now=time.monotonic(), gains=self.resident.gains)
+        began_at = time.monotonic()
+        due = self.queue.take(now=began_at, gains=self.resident.gains)
         if not due:
             return False
         uids = {item: pending.uid for item in due if (pending := self._pending(item)) is not None}
@@ -132,6 +139,8 @@ class Rounds:
                 self._take(draft, outcome)
             pod_events.tell(self.client, zip((draft.plan for draft in drafts), done, strict=True))
         self._teller.tell(self.queue, uids)
+        self.counts.rounds += 1
+        self.counts.seconds += time.monotonic() - began_at
         return True
 
     def _draft(self, due: Mapping[Item, int]) -> list[_Draft]:
@@ -239,7 +248,7 @@ class Rounds:
                 return None
         if pod is None:
             return Plan(claims, None)
-        return Plan(claims, pod_to_bind(pod, node_name=node_name))
+        return Plan(claims, PodToBind.of(pod, node_name=node_name))
 
     def _allocated(self, key: str) -> JsonObject | None:
         """Read a claim that has its devices already, unless it is another one by now."""
@@ -311,7 +320,7 @@ class Rounds:
                     Writer(self.client, self.lease),
                     self.resident.cluster,
                     raw,
-                    pod=pod_to_bind(pod, node_name=""),
+                    pod=PodToBind.of(pod, node_name=""),
                 )
                 if freed is not None:
                     self.resident.doubt_no_more(claim.key)
@@ -382,14 +391,3 @@ class Rounds:
             pause_seconds=REFUSED_PAUSE_SECONDS,
             reason=reason,
         )
-
-
-def pod_to_bind(pod: JsonObject, *, node_name: str) -> PodToBind:
-    """Name a pod for its writer."""
-    metadata = object_of(pod.get("metadata"))
-    return PodToBind(
-        str(metadata.get("namespace", "")),
-        str(metadata.get("name", "")),
-        str(metadata.get("uid", "")),
-        node_name,
-    )

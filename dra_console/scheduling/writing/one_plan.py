@@ -11,7 +11,7 @@ from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import RESOURCE_CLAIMS, Kind
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import refusals
-from dra_console.scheduling.writing.binding import PodChangedError, bind, is_unbound
+from dra_console.scheduling.writing.binding import PodChangedError, bind, disown, unbound
 from dra_console.scheduling.writing.binding_conditions import (
     NotPrepared,
     Preparing,
@@ -138,7 +138,7 @@ class PlanWriting:
                     )
                     return
                 case NotPrepared(claim, reason):
-                    self._give_up(claim, pod)
+                    self._give_up(claim, pod, reason)
                     self.outcome = Dropped(reason, self._known(), gave_back=True)
                     return
             self._confirm(pod)
@@ -202,7 +202,7 @@ class PlanWriting:
         if not self._allocated and not self._reserved:
             return
         try:
-            if self.plan.pod is not None and not is_unbound(self.writer.client, self.plan.pod):
+            if self.plan.pod is not None and unbound(self.writer.client, self.plan.pod) is None:
                 return
         except PodChangedError as error:
             if error.node_name:
@@ -230,9 +230,9 @@ class PlanWriting:
             # with them, or frees those that stand in the pod's way.
             log.warning("plan not undone", pod=str(self.plan.pod), reason=str(error))
 
-    def _give_up(self, claim: JsonObject, pod: PodToBind) -> None:
+    def _give_up(self, claim: JsonObject, pod: PodToBind, why: str) -> None:
         """Give back devices that were not prepared, so that others can be found."""
-        if not is_unbound(self.writer.client, pod):
+        if not disown(self.writer, pod, why):
             return
         index = next(index for index, each in enumerate(self._claims) if each is claim)
         is_shared = any(entry.get("uid") != pod.uid for entry in consumers_of(claim))

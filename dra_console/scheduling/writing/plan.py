@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
+from dra_console.allocator.api_json import object_of
 from dra_console.allocator.model import JsonObject
+from dra_console.scheduling.writing.pod_status import disowned_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,24 @@ class PodToBind:
     name: str
     uid: str
     node_name: str
+    resource_version: str = ""
+    """Of the pod as it was planned with; empty: bind it whatever has become of it."""
+
+    disowned_at: str = ""
+    """When claims of the pod were taken back last (`disowning`), as its condition says."""
+
+    @classmethod
+    def of(cls, pod: JsonObject, *, node_name: str) -> Self:
+        """Name a pod as it was planned with; `node_name` is empty if no node was found."""
+        metadata = object_of(pod.get("metadata"))
+        return cls(
+            namespace=str(metadata.get("namespace", "")),
+            name=str(metadata.get("name", "")),
+            uid=str(metadata.get("uid", "")),
+            node_name=node_name,
+            resource_version=str(metadata.get("resourceVersion", "")),
+            disowned_at=disowned_at(pod),
+        )
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

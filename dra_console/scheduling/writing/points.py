@@ -21,6 +21,9 @@ class WritePoint(StrEnum):
     NOTE_RENEWAL = "note renewal"
     """The note takes the API server's answer, or is withdrawn."""
 
+    DISOWNING = "disowning"
+    """The pod gets another version before claims are taken back from it."""
+
     RELEASE = "release"
     """A reservation or an allocation is taken back."""
 

@@ -11,7 +11,7 @@ from dra_console.kube.errors import ApiError
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import notes
-from dra_console.scheduling.writing.binding import PodChangedError, is_unbound
+from dra_console.scheduling.writing.binding import PodChangedError, disown
 from dra_console.scheduling.writing.claim_status import (
     allocation_of,
     consumers_of,
@@ -34,11 +34,12 @@ def free_in_the_way(
     Returns the claim as it is now, or None if it was left alone.
     """
     try:
-        if not is_unbound(writer.client, pod):
-            return None
         live = read_claim(writer.client, claim)
         is_as_planned = is_same_allocation(allocation_of(live), allocation_of(claim))
         if not is_as_planned or any(each.get("uid") != pod.uid for each in consumers_of(live)):
+            return None
+        why = f"claim {name_of(live)} is where the pod cannot run; its devices are given back"
+        if not disown(writer, pod, why):
             return None
         freed = free(writer, live)
         notes.renew_all(cluster, answered={}, refused=[uid_of(freed)], fence=writer.lease.fence)

@@ -22,7 +22,7 @@ from dra_console.scheduling.writing.outcomes import (
 )
 from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
 from dra_console.scheduling.writing.turns import hold_turn
-from tests.builders.objects import a_claim, a_result, an_allocated_claim, an_allocation
+from tests.builders.objects import a_claim, a_pod, a_result, an_allocated_claim, an_allocation
 from tests.integration.kube.scripted import Answer, ScriptedServer, a_status, scripted_server
 
 pytestmark = pytest.mark.django_db
@@ -204,7 +204,7 @@ def test_a_binding_that_fails_keeps_the_note_of_the_allocation(
     server: ScriptedServer, cluster: Cluster
 ) -> None:
     server.will_answer(WITH_FINALIZER, ALLOCATED)
-    for _ in range(2):
+    for _ in range(3):
         server.will_answer(refusal(500, "etcd"), Answer(a_pod_of("train")))
 
     outcome = written(server, cluster)
@@ -220,6 +220,52 @@ def test_a_binding_whose_answer_was_lost_is_found_by_reading_the_pod(
     server.will_answer(WITH_FINALIZER, ALLOCATED, NO_ANSWER, Answer(bound))
 
     assert isinstance(written(server, cluster), Written)
+
+
+def a_changed_pod(*, disowned_at: str | None = None) -> JsonObject:
+    pod = a_pod("train")
+    condition: JsonObject = {"type": "PodScheduled", "lastProbeTime": disowned_at}
+    metadata: Any = pod["metadata"]
+    changed: JsonObject = {**metadata, "resourceVersion": "2"}
+    return {**pod, "metadata": changed, "status": {"conditions": [condition]}}
+
+
+def test_a_pod_that_changed_since_it_was_planned_with_is_bound_as_it_is_now(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(
+        WITH_FINALIZER,
+        ALLOCATED,
+        refusal(409, "Precondition failed: ResourceVersion"),
+        Answer(a_changed_pod()),
+        BOUND,
+    )
+    pod = PodToBind.of(a_pod("train"), node_name="gpu-01")
+
+    outcome = written(server, cluster, Plan([PlannedClaim(CLAIM, ALLOCATION)], pod))
+
+    bindings: list[Any] = [asked.body for asked in server.asked if asked.method == "POST"]
+    assert isinstance(outcome, Written)
+    assert [each["metadata"]["resourceVersion"] for each in bindings] == ["1", "2"]
+
+
+def test_a_pod_that_lost_claims_since_it_was_planned_with_is_not_bound(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(
+        WITH_FINALIZER,
+        ALLOCATED,
+        refusal(409, "Precondition failed: ResourceVersion"),
+        Answer(a_changed_pod(disowned_at="2026-11-30T06:00:00Z")),
+        Answer(PROTECTED),
+        Answer(CLAIM),
+    )
+    pod = PodToBind.of(a_pod("train"), node_name="gpu-01")
+
+    outcome = written(server, cluster, Plan([PlannedClaim(CLAIM, ALLOCATION)], pod))
+
+    assert outcome == Dropped("pod team-research/train lost claims in the meantime", (CLAIM,))
+    assert asked_of(server).count(("POST", "binding")) == 1
 
 
 def test_a_pod_that_is_gone_gives_its_devices_back(

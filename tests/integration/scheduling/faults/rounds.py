@@ -49,6 +49,7 @@ FIRST_POINTS: Final = (
     WritePoint.RESERVATION,
     WritePoint.BINDING,
     WritePoint.NOTE_RENEWAL,
+    WritePoint.DISOWNING,
     WritePoint.RELEASE,
     WritePoint.FINALIZER_REMOVAL,
 )
