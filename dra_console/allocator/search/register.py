@@ -5,6 +5,7 @@ node that goes leaves its bit unset, and the others keep theirs.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from dra_console.allocator.inventory import DeviceId, PoolId
@@ -22,6 +23,7 @@ class Register:
 
     __slots__ = (
         "_index",
+        "_is_by_name",
         "_positions",
         "_records",
         "_seers",
@@ -42,6 +44,8 @@ class Register:
         self.present = (1 << len(self.nodes)) - 1
         """Bit N is unset if node N is gone."""
         self._records: Final[list[Record | None]] = [None] * len(self.nodes)
+        self._is_by_name: bool | None = None
+        """Whether the nodes stand in the order of their names, once somebody asks."""
         self.invalid: Final[dict[int, InvalidPools]] = {}
         """Of the nodes that were looked at and see any."""
         self.uses: Final = Uses(index.usage, common=index.views.common, is_used=is_used)
@@ -65,6 +69,15 @@ class Register:
         if self._positions is None:
             self._positions = {node.name: at for at, node in enumerate(self.nodes)}
         return self._positions
+
+    def first_of(self, nodes: int) -> int:
+        """Return the first of these nodes by name, all as bits; there is one at least."""
+        if self._is_by_name is None:
+            self._is_by_name = all(left.name <= right.name for left, right in pairwise(self.nodes))
+        if self._is_by_name:
+            return nodes & -nodes
+        positions = (at for at, bit in enumerate(f"{nodes:b}"[::-1]) if bit == "1")
+        return 1 << min(positions, key=lambda at: self.nodes[at].name)
 
     def record(self, position: int) -> Record:
         """Look at the node in a position.
@@ -92,6 +105,7 @@ class Register:
             self.nodes[position] = node
             return
         position = self._position_of[node.name] = len(self.nodes)
+        self._is_by_name = None
         self.nodes.append(node)
         self._records.append(None)
         self.present |= 1 << position

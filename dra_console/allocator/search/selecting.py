@@ -35,8 +35,8 @@ def first_fit_in(
 ) -> FirstFit:
     """Find the first node in the first of these tiers on which all claims fit.
 
-    The best tier comes first; in a tier, nodes are tried in the order of their positions.
-    `DoesNotFit` names no invalid pools.
+    The best tier comes first; in a tier, nodes are tried by name. `tried` counts whole tiers,
+    and `DoesNotFit` names no invalid pools.
     """
     question = roster.ask(claims, step_budget=step_budget)
     steps = tried = exhausted = 0
@@ -44,14 +44,13 @@ def first_fit_in(
         nodes = tier & roster.nodes.present
         tried += nodes.bit_count()
         while left := nodes & question.open:
-            bit = left & -left
+            bit = roster.nodes.first_of(left)
             position = bit.bit_length() - 1
             if roster.leaves_out(question, position):
                 continue
             outcome = roster.answer(question, claims, position)
             steps += outcome.steps
             if isinstance(outcome, Allocated | BrokenInput):
-                tried -= (nodes & ~((bit << 1) - 1)).bit_count()
                 return found_on(roster.nodes.nodes[position], outcome, tried=tried, steps=steps)
         exhausted |= nodes & question.exhausted
     if exhausted:

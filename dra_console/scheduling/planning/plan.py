@@ -126,7 +126,8 @@ def _choose(
     best = next(iter(tiers_of(columns, wish, nodes.left)), 0)
     if not best:
         return _not_placed(columns, nodes)
-    return Placed(columns.name_at((best & -best).bit_length() - 1), {})
+    first = columns.roster.nodes.first_of(best)
+    return Placed(columns.name_at(first.bit_length() - 1), {})
 
 
 def _search(

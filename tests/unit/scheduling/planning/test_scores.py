@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_console.allocator.decoding.decode import decode_claim
+from dra_console.allocator.decoding.decode import decode_claim, decode_node, decode_slice
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.outcomes import Allocated
 from dra_console.allocator.search.fleet import Fleet
@@ -161,6 +161,21 @@ def test_a_node_where_a_list_gets_its_first_choice_beats_one_that_is_packed_bett
     nodes = [put(board, a_claim(f"c{at}", requests=[request]), a_wish_for()) for at in range(2)]
 
     assert nodes == ["b", "a"]
+
+
+def test_a_node_that_came_later_is_in_its_place_by_name() -> None:
+    board = a_board(a_class(), *whole_gpus("b", "d"))
+    for each in whole_gpus("c", "a"):
+        if each["kind"] == "Node":
+            board.fleet.put_node(decode_node(each))
+            board.put_node(each)
+        else:
+            board.fleet.put_slice(decode_slice(each))
+
+    nodes = [put(board, a_claim(f"c{at}"), a_wish_for("spread")) for at in range(5)]
+
+    assert nodes == ["a", "b", "c", "d", "a"]
+    assert plan_pod(board, a_wish_for("spread"), []) == Placed("b", {})
 
 
 sizes = st.sampled_from(["l", "m"])
