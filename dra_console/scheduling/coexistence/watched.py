@@ -9,9 +9,9 @@ whole devices are decoded pool by pool, compared with what claims ask for, and l
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
-from dra_console.allocator.decoding.decode import decode_class, decode_slice, decode_taint_rule
+from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import (
     Device,
@@ -41,20 +41,20 @@ from dra_console.scheduling.coexistence.facts import (
 )
 from dra_console.scheduling.coexistence.mismatches import why_no_match
 from dra_console.scheduling.coexistence.reading import held_claim, slice_facts
+from dra_console.scheduling.coexistence.rows import (
+    LOOKED_AT,
+    UNKNOWN,
+    Mark,
+    classes_of,
+    marks_of,
+    nodes_of,
+    pods_of,
+    rules_of,
+)
 
-Mark: TypeAlias = tuple[object, ...]
 Key = TypeVar("Key")
 
-LOOKED_AT: Final = (
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    DEVICE_CLASSES,
-    DEVICE_TAINT_RULES,
-    PODS,
-    NODES,
-)
 NOT_YET: Final[Mark] = ("never looked",)
-UNKNOWN: Final[Mark] = ("not mirrored",)
 CLAIMS_AT_ONCE: Final = 500
 SLICES_AT_ONCE: Final = 100
 
@@ -69,7 +69,7 @@ class Watched:
         self._slices: dict[int, tuple[str, SliceFacts | None]] = {}
         self._pool_of: dict[int, PoolId] = {}
         self._classes: dict[str, tuple[str, DeviceClass]] = {}
-        self._rules: dict[str, tuple[str, DeviceTaintRule]] = {}
+        self._rules: list[DeviceTaintRule] = []
         self._pods: dict[tuple[str, str], PodFacts] = {}
         self._nodes: dict[str, bool | None] = {}
         self._mismatches: dict[str, dict[tuple[str, DeviceId], Mismatch]] = {}
@@ -97,8 +97,8 @@ class Watched:
 
     def refresh(self) -> bool:
         """Read what has changed; tell whether anything has."""
-        marks = _marks(self._cluster)
-        moved = {kind for kind in LOOKED_AT if self._is_moved(kind, marks[kind])}
+        marks = marks_of(self._cluster)
+        moved = {kind for kind in LOOKED_AT if marks[kind] != self._marks[kind]}
         if not moved:
             return False
         pools: set[PoolId] = set()
@@ -110,12 +110,11 @@ class Watched:
             pools |= self._list_slices()
         self._read_pools(pools)
         if DEVICE_TAINT_RULES in moved:
-            self._rules = self._read_rules()
+            self._rules = rules_of(self._cluster)
         if PODS in moved:
-            self._pods = self._read_pods()
+            self._pods = pods_of(self._cluster)
         if NODES in moved:
-            nodes = mirror.Node.objects.filter(cluster=self._cluster)
-            self._nodes = dict(nodes.order_by().values_list("name", "ready"))
+            self._nodes = nodes_of(self._cluster)
         self._marks = marks
         return True
 
@@ -132,13 +131,10 @@ class Watched:
             }
             if is_known[DEVICE_CLASSES]
             else {},
-            taint_rules=[rule for _, rule in self._rules.values()],
+            taint_rules=self._rules,
             pods=self._pods if is_known[PODS] else None,
             nodes=self._nodes if is_known[NODES] else None,
         )
-
-    def _is_moved(self, kind: Kind, mark: Mark) -> bool:
-        return mark != self._marks[kind]
 
     def _read_claims(self) -> set[PoolId]:
         """Read claims of a version not seen before; return the pools that they are about."""
@@ -169,14 +165,7 @@ class Watched:
 
     def _read_classes(self) -> set[PoolId]:
         """Read all classes, which are few; return the pools held through those that changed."""
-        before = self._classes
-        now: dict[str, tuple[str, DeviceClass]] = {}
-        for row in mirror.DeviceClass.objects.filter(cluster=self._cluster):
-            try:
-                now[row.name] = (row.resource_version, decode_class(row.raw))
-            except DecodeError:
-                # Claims are not judged by a class that nobody can read.
-                now[row.name] = (row.resource_version, DeviceClass(row.name))
+        before, now = self._classes, classes_of(self._cluster)
         self._classes = now
         changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
         return {
@@ -250,38 +239,6 @@ class Watched:
                 found.pop(key, None)
             else:
                 found[key] = why
-
-    def _read_rules(self) -> dict[str, tuple[str, DeviceTaintRule]]:
-        rules = {}
-        for row in mirror.DeviceTaintRule.objects.filter(cluster=self._cluster):
-            try:
-                rules[row.name] = (row.resource_version, decode_taint_rule(row.raw))
-            except DecodeError:
-                # Told where objects with problems are; nobody knows what it taints.
-                continue
-        return rules
-
-    def _read_pods(self) -> dict[tuple[str, str], PodFacts]:
-        rows = mirror.Pod.objects.filter(cluster=self._cluster).order_by()
-        columns = ("namespace", "name", "uid", "phase", "node_name", "scheduler_name")
-        return {
-            (namespace, name): PodFacts(uid, phase, node_name, scheduler, deleted_at is not None)
-            for namespace, name, uid, phase, node_name, scheduler, deleted_at in rows.values_list(
-                *columns, "deletion_requested_at"
-            )
-        }
-
-
-def _marks(cluster: mirror.Cluster) -> dict[Kind, Mark]:
-    """Tell how far each kind has been followed; rows change in the same transaction."""
-    rows = mirror.Cursor.objects.filter(cluster=cluster, listed_at__isnull=False, served=True)
-    found: dict[str, Mark] = {
-        plural: tuple(mark)
-        for plural, *mark in rows.values_list(
-            "plural", "resource_version", "last_event_at", "listed_at", "relists"
-        )
-    }
-    return {kind: found.get(kind.plural, UNKNOWN) for kind in LOOKED_AT}
 
 
 def _newest_devices(slices: Iterable[ResourceSlice]) -> Mapping[str, Device]:
