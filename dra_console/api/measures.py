@@ -16,6 +16,7 @@ from django.db import connection
 from django.db.models import Count, F, Q, QuerySet
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from dra_console.api.allocation_measures import allocation_measures
 from dra_console.api.conflict_measures import conflict_measures
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror.models import (
@@ -46,7 +47,9 @@ def measures(*, now: datetime) -> Iterator[Metric]:
     yield from _servers(enabled, now=now)
     yield from _kinds(enabled, now=now)
     yield from _contents(enabled)
-    yield from conflict_measures([one.cluster for one in enabled], prefix=PREFIX, now=now)
+    clusters = [one.cluster for one in enabled]
+    yield from allocation_measures(clusters, prefix=PREFIX)
+    yield from conflict_measures(clusters, prefix=PREFIX, now=now)
 
 
 def _build() -> Metric:

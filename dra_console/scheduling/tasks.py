@@ -31,6 +31,9 @@ LEASE_SECONDS: Final = 15
 QUEUED_SECONDS: Final = 10
 """A task that was queued and never began blocks the next for no longer than this."""
 
+REST_SECONDS: Final = 3
+"""After a window that could not begin, or that failed."""
+
 EXPLAIN_DELAY_SECONDS: Final = 1.0
 PAUSES_PER_EXPLAINING: Final = 4
 """Explaining rests for so many times as long as it took."""
@@ -58,14 +61,14 @@ def wake(cluster_id: int, change: Wake) -> None:
     """
     wakes.push(cluster_id, change)
     # A window looks for what it has not heard after it gave its lease back.
-    if not is_held(_lease_name(cluster_id)):
+    if not is_held(lease_name(cluster_id)):
         request_window(cluster_id)
     request_explanations(cluster_id)
 
 
 def request_window(cluster_id: int, *, idle_seconds: float = IDLE_SECONDS) -> None:
     """Queue a window, unless one is queued already."""
-    if _redis.set(f"schedule:queued:{cluster_id}", 1, nx=True, ex=QUEUED_SECONDS):
+    if _redis.set(_queued_key(cluster_id), 1, nx=True, ex=QUEUED_SECONDS):
         allocate_for_cluster.apply_async(
             args=(cluster_id,), kwargs={"idle_seconds": idle_seconds}, expires=QUEUED_SECONDS
         )
@@ -84,20 +87,23 @@ def request_explanations(cluster_id: int) -> None:
 @app.task(acks_late=False)
 def allocate_for_cluster(cluster_id: int, *, idle_seconds: float = IDLE_SECONDS) -> None:
     """Allocate for one window, unless somebody does already."""
-    _redis.delete(f"schedule:queued:{cluster_id}")
+    _redis.delete(_queued_key(cluster_id))
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
     if cluster is None or _stopping.is_set():
         return
     turn = Turn.objects.filter(cluster=cluster).first()
     with lease(
-        _lease_name(cluster_id), seconds=LEASE_SECONDS, above=turn.fence if turn else 0
+        lease_name(cluster_id), seconds=LEASE_SECONDS, above=turn.fence if turn else 0
     ) as held:
         if held is None:
             return
         ended, _ = allocate(
             Window(cluster, held, idle_seconds=idle_seconds, stopped=_stopping.is_set)
         )
-    if ended is Ended.OVER or (ended is Ended.IDLE and wakes.is_waiting(cluster_id)):
+    if ended in {Ended.NOT_MIRRORED, Ended.FAILED}:
+        # Every change would open one that ends at once.
+        _redis.set(_queued_key(cluster_id), 1, ex=REST_SECONDS)
+    elif ended is not Ended.IDLE or wakes.is_waiting(cluster_id):
         request_window(cluster_id)
 
 
@@ -126,10 +132,15 @@ def sweep() -> None:
     """
     for cluster in Cluster.objects.filter(enabled=True):
         forget_old(cluster, now=timezone.now())
-        if not is_held(_lease_name(cluster.pk)):
+        if not is_held(lease_name(cluster.pk)):
             request_window(cluster.pk, idle_seconds=0.0)
         request_explanations(cluster.pk)
 
 
-def _lease_name(cluster_id: int) -> str:
+def _queued_key(cluster_id: int) -> str:
+    return f"schedule:queued:{cluster_id}"
+
+
+def lease_name(cluster_id: int) -> str:
+    """Name the lease under which a cluster is allocated for."""
     return f"allocate:{cluster_id}"

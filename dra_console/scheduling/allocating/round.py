@@ -274,17 +274,15 @@ class Rounds:
         pod: JsonObject | None,
     ) -> None:
         """Say why, and let it wait for what could change that."""
-        if isinstance(planned, NotPlaced):
-            self._say(item, planned.reason)
-            now, gains = time.monotonic(), self.resident.gains
-            self.queue.park(item, now=now, tries=tries, gains=gains, reason=planned.reason)
-            if pod is not None and planned.unavailable:
-                self._free_in_the_way(pod, planned.unavailable)
-            return
-        self._refuse(item, tries, planned.reason)
+        self._say(item, planned.reason)
+        now, gains = time.monotonic(), self.resident.gains
+        # A class that does not exist, or a device that breaks a selector, may change as well.
+        self.queue.park(item, now=now, tries=tries, gains=gains, reason=planned.reason)
+        if isinstance(planned, NotPlaced) and pod is not None and planned.unavailable:
+            self._free_in_the_way(pod, planned.unavailable)
 
     def _refuse(self, item: Item, tries: int, reason: str) -> None:
-        """Let wait what only another object would change, or more steps; it is told of that."""
+        """Let wait what only another version of it would change; it is told of that."""
         self._say(item, reason)
         self.queue.park(
             item,

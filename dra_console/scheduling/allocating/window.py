@@ -24,6 +24,7 @@ from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.allocating import wakes
+from dra_console.scheduling.allocating.counting import Counter
 from dra_console.scheduling.allocating.feed import Change, Feed, FeedEndedError, open_feed
 from dra_console.scheduling.allocating.opening import NotMirrored, open_resident
 from dra_console.scheduling.allocating.round import Counts, Rounds
@@ -65,6 +66,9 @@ class Ended(Enum):
     CALLED_OFF = auto()
     """The worker stops, somebody else has the lease, or nobody should allocate."""
 
+    NOT_MIRRORED = auto()
+    """Some kinds are not mirrored to the end, so nothing may be allocated yet."""
+
     FAILED = auto()
     """API server, database or Redis failed; the next begins with the next beat."""
 
@@ -95,11 +99,18 @@ class CalledOffError(Exception):
     """The window must end before its time."""
 
 
+class NotMirroredError(CalledOffError):
+    """The window may not begin yet."""
+
+
 def allocate(window: Window) -> tuple[Ended, Counts]:
     """Allocate for a cluster until the window ends."""
     counts = Counts()
     try:
         return _allocate(window, counts), counts
+    except NotMirroredError as reason:
+        log.info("allocation not begun", cluster=window.cluster.name, reason=str(reason))
+        return Ended.NOT_MIRRORED, counts
     except (CalledOffError, TurnOverError) as reason:
         log.info("allocation called off", cluster=window.cluster.name, reason=str(reason))
         return Ended.CALLED_OFF, counts
@@ -125,7 +136,7 @@ def begin(cluster: Cluster, *, client: Client, lease: Lease, pool: Executor | No
     doubtful = notes.settle(Writer(client, lease), cluster).doubtful
     opened = open_resident(cluster)
     if isinstance(opened, NotMirrored):
-        raise CalledOffError(f"not mirrored yet: {', '.join(opened.plurals)}")
+        raise NotMirroredError(f"not mirrored yet: {', '.join(opened.plurals)}")
     _confirm_cluster(client, cluster)
     pods = client.list(PODS, field_selector=OUR_PODS)
     for pod in pods.items:
@@ -168,6 +179,7 @@ class _Loop:
         self._ends_at: Final = now + window.seconds
         self._active_at = now
         self._checked_at = self._compared_at = now
+        self._counter: Final = Counter(window.cluster.pk, begun.rounds.counts)
         self._room_changed: set[str] | None = set()
         """Nodes on which pods came, went or changed; `None`: many."""
 
@@ -178,14 +190,14 @@ class _Loop:
             if self._window.lease.is_lost:
                 raise CalledOffError("the allocation lease is lost")
             if now >= self._ends_at:
-                self._write_renewals()
+                self._close()
                 return Ended.OVER
             self._check(now)
             self._compare(now)
             if self._rounds.run():
                 self._active_at = time.monotonic()
             elif now - self._active_at >= self._window.idle_seconds:
-                self._write_renewals()
+                self._close()
                 return Ended.IDLE
             self._take(self._feed.wait(timeout_seconds=self._seconds_to_wait()))
 
@@ -229,6 +241,7 @@ class _Loop:
         if not Cluster.objects.filter(pk=self._window.cluster.pk, enabled=True).exists():
             raise CalledOffError("the cluster was removed or disabled")
         self._write_renewals()
+        self._counter.tell()
         if self._rounds.doubtful:
             self._decide()
         if self._room_changed != set():
@@ -241,6 +254,10 @@ class _Loop:
         self._compared_at = now
         notes.forget_shown(self._window.cluster, fence=self._window.lease.fence)
         self._resident.compare()
+
+    def _close(self) -> None:
+        self._write_renewals()
+        self._counter.tell()
 
     def _write_renewals(self) -> None:
         renewals = self._rounds.renewals

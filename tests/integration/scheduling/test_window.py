@@ -12,6 +12,7 @@ import redis
 from django.db import connection
 
 from dra_console.allocator.model import JsonObject
+from dra_console.api.allocation_measures import allocation_measures
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import (
     DEVICE_CLASSES,
@@ -245,7 +246,7 @@ def test_nothing_is_allocated_before_claims_are_mirrored_to_the_end(world: World
         assert eventually(lambda: opened.ended)
 
     assert opened.ended is not None
-    assert opened.ended[0] is Ended.CALLED_OFF
+    assert opened.ended[0] is Ended.NOT_MIRRORED
     assert world.device_of("train") is None
 
 
@@ -298,3 +299,23 @@ def test_what_a_window_wrote_counts_in_the_next_before_the_mirror_shows_it(world
     devices = [world.device_of(name) for name in ("first", "second", "third")]
     given = [device for device in devices if device is not None]
     assert sorted(given) == ["gpu-0", "gpu-1"]
+
+
+def test_what_windows_have_done_is_counted_for_prometheus(world: World) -> None:
+    world.claim_ahead("train")
+    world.create(a_claim("other"))
+    world.create(a_pod("other", claim="other"))
+    for _ in range(2):
+        with open_window(world, idle_seconds=0.5) as opened:
+            assert eventually(lambda opened=opened: opened.ended)  # type: ignore[misc]  # bound at once
+
+    values = {
+        sample.name: sample.value
+        for metric in allocation_measures([world.cluster], prefix="console")
+        for sample in metric.samples
+    }
+
+    assert values["console_allocation_pods_bound_total"] == 1
+    assert values["console_allocation_claims_reserved_total"] == 1
+    assert values["console_allocation_rounds_total"] >= 1
+    assert values["console_allocation_window_open"] == 0
