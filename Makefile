@@ -114,6 +114,11 @@ bench: setup ## Time the allocator beside a plain one and upstream's; renews doc
 bench-sync: setup system-packages ## Time mirroring on both databases; renews docs/benchmarks-sync.md
 	$(BIN)/python -m benchmarks.sync --document docs/benchmarks-sync.md --json docs/benchmarks-sync.json $(BENCH)
 
+.PHONY: bench-scheduling
+bench-scheduling: setup system-packages ## Time how long claims wait for devices; renews docs/benchmarks-scheduling.md
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory cluster-tools; fi
+	$(BIN)/python -m benchmarks.allocating --document docs/benchmarks-scheduling.md --json docs/benchmarks-scheduling.json $(BENCH)
+
 .PHONY: check
 check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(BIN)/ruff format --check $(LINTED)
