@@ -1,7 +1,7 @@
 """What must be true at every moment of a round, checked on the API server's whole history."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,10 +14,13 @@ from tests.builders.objects import NAMESPACE
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 
-def changes_since(url: str, version: int, *, until: int) -> list[tuple[int, Kind, str, Any]]:
-    """Return the writes of pods and claims between two versions, in their order."""
+def changes_since(
+    url: str, version: int, *, pods: Sequence[Any], claims: Sequence[Any]
+) -> list[tuple[int, Kind, str, Any]]:
+    """Return the writes of pods and claims from a version up to these, in their order."""
     found = []
-    for kind in (PODS, RESOURCE_CLAIMS):
+    for kind, now in ((PODS, pods), (RESOURCE_CLAIMS, claims)):
+        until = max((int(each["metadata"]["resourceVersion"]) for each in now), default=0)
         found += list(_changes_of(url, kind, version, until))
     return sorted(found, key=lambda change: change[0])
 

@@ -108,6 +108,8 @@ class Game:
             self.stage.dice = dice
             self._round(dice, first, later)
             self.report.rounds += 1
+            progress = json.dumps(self.report.to_json(), indent=1)
+            (self.directory / "report.json").write_text(progress)
             if self.report.violations:
                 self.report.violations.append(f"round {number} of seed {self.seed}")
                 return
@@ -181,13 +183,10 @@ class Game:
         while self._ask_proxy():
             time.sleep(0.05)
         self.stage.mirror()
-        claims = {claim["metadata"]["name"]: claim for claim in self.stage.claims()}
-        pods = self.stage.pods()
+        pods, claims = self.stage.pods(), self.stage.claims()
         wrong = self.report.violations
         watcher = Watcher()
-        changes = changes_since(
-            self.server_url, began_at, until=self._newest([*claims.values(), *pods])
-        )
+        changes = changes_since(self.server_url, began_at, pods=pods, claims=claims)
         for at, kind, event, obj in changes:
             watcher.see(at, kind, event, obj)
         wrong += watcher.violations
@@ -221,9 +220,6 @@ class Game:
             if reserved - uids:
                 lacking.append(f"{name} is reserved for a pod that is gone")
         return lacking
-
-    def _newest(self, objects: Sequence[Any]) -> int:
-        return max((int(each["metadata"]["resourceVersion"]) for each in objects), default=0)
 
     def _version(self) -> int:
         return max(
