@@ -17,6 +17,7 @@ from dra_console.scheduling.writing.outcomes import (
     Dropped,
     Failed,
     Refused,
+    Waiting,
     WriteOutcome,
     Written,
 )
@@ -366,6 +367,57 @@ def test_pods_that_reserve_a_claim_at_the_same_time_do_not_stand_in_each_others_
     body: Any = server.asked[2].body
     assert isinstance(outcome, Written)
     assert [each["name"] for each in body["status"]["reservedFor"]] == ["other", "train"]
+
+
+def a_preparing_claim(*conditions: JsonObject) -> JsonObject:
+    """Build the held claim with a device that has to be prepared, and what its driver says."""
+    result = a_result(bindingConditions=["Attached"], bindingFailureConditions=["Broken"])
+    reported: list[Json] = [
+        {key: result[key] for key in ("driver", "pool", "device")} | {"conditions": [*conditions]}
+    ]
+    return {
+        **PROTECTED,
+        "status": {
+            "allocation": an_allocation(result),
+            "reservedFor": RESERVED,
+            "devices": reported,
+        },
+    }
+
+
+def test_a_pod_whose_devices_are_being_prepared_is_bound_later_and_nobody_waits(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    preparing = a_preparing_claim({"type": "Attached", "status": "False"})
+
+    outcome = written(server, cluster, a_plan(PlannedClaim(preparing, None)))
+
+    assert isinstance(outcome, Waiting)
+    assert "device gpu.nvidia.com/gpu-01/gpu-0 is not Attached yet" in outcome.reason
+    assert outcome.until > datetime.now(UTC) + timedelta(seconds=500)
+    assert not server.asked
+
+
+def test_devices_that_cannot_be_prepared_are_given_back_once_no_old_binding_can_reach_the_pod(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    broken = a_preparing_claim(
+        {"type": "Broken", "status": "True", "reason": "Cable", "message": "no link"}
+    )
+    server.will_answer(
+        Answer(a_pod_of("train")), Answer(a_pod_of("train")), Answer(PROTECTED), Answer(CLAIM)
+    )
+
+    outcome = written(server, cluster, a_plan(PlannedClaim(broken, None)))
+
+    marked: Any = server.asked[1].body
+    assert outcome == Dropped(
+        'device binding failed: claim=team-research/train, reason=Cable, message="no link"',
+        (CLAIM,),
+        gave_back=True,
+    )
+    assert [each.method for each in server.asked] == ["GET", "PATCH", "PUT", "PUT"]
+    assert marked["status"]["conditions"][0]["lastProbeTime"]
 
 
 def test_a_claim_reserved_ahead_is_allocated_and_reserved_for_nobody(
