@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduling", "0005_keep_explanations_once")]
+    dependencies = [("scheduling", "0006_refer_to_kept_explanations")]
 
     operations = [
         migrations.RemoveField("attempt", "explanation"),
