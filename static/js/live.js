@@ -28,7 +28,7 @@
  *      memory_used_bytes, memory_total_bytes, power_milliwatts, temperature_celsius, sm_clock_megahertz, stale}}};
  *     readings that are not reported are null; before an agent's first sample driver and pool are null, devices is {}.
  *
- * Topics: devices.<cluster id>, claims.<cluster id>, claim.<cluster id>.<claim uid>, telemetry.<cluster id>.<node name>.
+ * Topics: devices.<cluster id>, claims.<cluster id>, attempts.<cluster id>, claim.<cluster id>.<claim uid>, telemetry.<cluster id>.<node name>.
  *
  * device-readings.js:
  *   [data-device-key="driver/pool/device"]       a tile, row or panel of one device (many may show the same device).

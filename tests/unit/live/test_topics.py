@@ -1,12 +1,13 @@
 import pytest
 
-from dra_console.events import claim_topic, claims_topic, devices_topic
+from dra_console.events import attempts_topic, claim_topic, claims_topic, devices_topic
 from dra_console.live.topics import Topic, TopicKind, parse_topic
 
 
 def test_topics_are_taken_apart_as_the_rest_of_the_console_spells_them() -> None:
     assert parse_topic(devices_topic(3)) == Topic(TopicKind.DEVICES, 3, "")
     assert parse_topic(claims_topic(3)) == Topic(TopicKind.CLAIMS, 3, "")
+    assert parse_topic(attempts_topic(3)) == Topic(TopicKind.ATTEMPTS, 3, "")
     assert parse_topic(claim_topic(3, "0b-1c")) == Topic(TopicKind.CLAIM, 3, "0b-1c")
 
 
