@@ -213,11 +213,14 @@ class Resident:
             self._unseen[key] = claim.uid
 
     def believe(self, noted: JsonObject) -> None:
-        """Count an allocation that was noted and may be written, until it is seen or settled."""
+        """Count an allocation that was noted and may be written, until it is seen or settled.
+
+        A note that still stands is newer than what the mirror shows of its claim, which may be
+        nothing: windows watch for themselves, and may be ahead of it.
+        """
         key = key_in(noted)
-        truth = self._truths.get(key)
         claim, unreadable = read_claim(noted)
-        if truth is None or truth.uid != claim.uid or truth.allocation or unreadable:
+        if unreadable:
             return
         self._note_pending(key, None, is_ahead=False)
         self._truths[key] = claim

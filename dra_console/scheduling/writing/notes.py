@@ -140,7 +140,9 @@ def renew_all(
 
 
 def forget_shown(cluster: Cluster, *, fence: int) -> None:
-    """Forget noted allocations that the mirror shows, and those of claims that are gone from it.
+    """Forget noted allocations that the mirror shows.
+
+    A claim that it does not show may be gone, or newer than it: `settle` asks the API server.
 
     Raises:
         TurnOverError: the notes are another run's by now.
@@ -156,8 +158,8 @@ def forget_shown(cluster: Cluster, *, fence: int) -> None:
     done = [
         note.pk
         for note in notes
-        if note.claim_uid not in shown
-        or is_same_allocation(shown[note.claim_uid], allocation_of(note.raw))
+        if note.claim_uid in shown
+        and is_same_allocation(shown[note.claim_uid], allocation_of(note.raw))
     ]
     _forget(cluster, done, fence=fence)
 

@@ -253,6 +253,27 @@ def test_a_noted_write_counts_until_the_claim_is_seen_allocated(resident: Reside
     assert TRAIN not in resident.claims
 
 
+def test_a_noted_write_counts_where_the_mirror_does_not_show_the_claim_at_all(
+    resident: Resident,
+) -> None:
+    resident.remove_claim(TRAIN)
+
+    resident.believe(ALLOCATED)
+
+    assert held(resident) == ["gpu.nvidia.com/a/gpu-0"]
+
+
+def test_a_noted_write_counts_where_the_mirror_shows_the_allocation_before_it(
+    resident: Resident,
+) -> None:
+    before = an_allocated_claim("train", results=[a_result("gpu-1", pool="a")], node="a")
+    resident.put_claim(before)
+
+    resident.believe(ALLOCATED)
+
+    assert held(resident) == ["gpu.nvidia.com/a/gpu-0"]
+
+
 def test_a_doubtful_write_is_what_the_api_server_says_in_the_end(resident: Resident) -> None:
     assume(resident)
     uid = resident.uid_of(TRAIN)
