@@ -71,7 +71,10 @@ def a_reserved_claim(console: Client, name: str, *, pod_uid: str) -> Any:
         "allocation": an_allocation(),
         "reservedFor": [{"resource": "pods", "name": "worker", "uid": pod_uid}],
     }
-    return console.replace(RESOURCE_CLAIMS, {**created, "status": status}, subresource="status")
+    stored: Any = console.replace(
+        RESOURCE_CLAIMS, {**created, "status": status}, subresource="status"
+    )
+    return stored
 
 
 def test_the_server_notes_who_wrote_an_allocation(console: Client, cluster: Cluster) -> None:
@@ -100,7 +103,8 @@ def test_an_admin_releases_what_no_pod_uses(console: Client, mirrored: MirroredC
     assert refused.why is Why.REFUSED
     assert "resourceclaims/status" in refused.message
     assert isinstance(done, Released), done
-    assert "allocation" not in done.claim["status"]
+    status: Any = done.claim["status"]
+    assert "allocation" not in status
     stored: Any = console.get(RESOURCE_CLAIMS, "left-over", namespace="default")
     assert not stored["metadata"].get("finalizers")
     assert AuditEntry.objects.filter(kubernetes_username="dra-console:admin").count() == 2
