@@ -94,22 +94,21 @@ def spelled(name: str, amount: int) -> str:
 
 
 def _of_container(
-    container: JsonObject, resized: Mapping[str, list[dict[str, int]]]
+    container: JsonObject, resized: Mapping[str, list[JsonObject]]
 ) -> Mapping[str, int]:
-    wanted = _requested(object_of(container.get("resources")))
-    others = resized.get(str(container.get("name", "")))
-    if not others:
-        return wanted
-    most = dict(wanted)
-    for other in others:
-        for name, nanos in other.items():
-            most[name] = max(most.get(name, 0), nanos)
+    resources = object_of(container.get("resources"))
+    most = _requested(resources)
+    for other in resized.get(str(container.get("name", "")), ()):
+        # Nearly always the same.
+        if other != resources.get("requests"):
+            for name, nanos in _nanos(other).items():
+                most[name] = max(most.get(name, 0), nanos)
     return most
 
 
-def _resized(status: JsonObject) -> Mapping[str, list[dict[str, int]]]:
+def _resized(status: JsonObject) -> Mapping[str, list[JsonObject]]:
     """Return what containers were promised and what they have, by the container's name."""
-    found: dict[str, list[dict[str, int]]] = {}
+    found: dict[str, list[JsonObject]] = {}
     for key in ("containerStatuses", "initContainerStatuses"):
         for each in objects_of(status.get(key)):
             others = [
@@ -117,7 +116,7 @@ def _resized(status: JsonObject) -> Mapping[str, list[dict[str, int]]]:
                 object_of(each.get("allocatedResources")),
             ]
             if any(others):
-                found[str(each.get("name", ""))] = [_nanos(other) for other in others if other]
+                found[str(each.get("name", ""))] = [other for other in others if other]
     return found
 
 
