@@ -38,7 +38,10 @@ class DescribedView(APIView):
     """Describes one object of the list."""
 
     answer_classes: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
-    """Describe what further actions answer."""
+    """Describe what further actions answer, and what is no list and no stored object."""
+
+    request_classes: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
+    """Describe bodies that are no object of the list."""
 
     guarded_actions: ClassVar[frozenset[str]] = frozenset()
     """Further actions that need `If-Match`, as every deletion does."""
@@ -71,13 +74,16 @@ class ConsoleSchema(AutoSchema):
         return parameters
 
     def get_request_serializer(self) -> type[Serializer[Any]] | None:
-        return self.view.item_class if self.view.action == "create" else None
+        usual = self.view.item_class if self.view.action == "create" else None
+        return self.view.request_classes.get(self.view.action, usual)
 
     def get_response_serializers(  # type: ignore[override]  # by status code, which the stubs leave out
         self,
     ) -> Mapping[Any, Any]:
         answers: dict[Any, Any] = {PROBLEM: OpenApiResponse(ProblemSerializer, "A problem.")}
         match self.view.action:
+            case action if action in self.view.answer_classes:
+                answers[HTTPStatus.OK.value] = self.view.answer_classes[action]
             case "list":
                 answers[HTTPStatus.OK.value] = list_of(self.view.item_class)
             case "create":
@@ -91,10 +97,8 @@ class ConsoleSchema(AutoSchema):
                 answers[HTTPStatus.ACCEPTED.value] = OpenApiResponse(
                     None, "Deletion was asked for; finalizers may keep the object for a while."
                 )
-            case action:
-                answers[HTTPStatus.OK.value] = self.view.answer_classes.get(
-                    action, self.view.item_class
-                )
+            case _:
+                answers[HTTPStatus.OK.value] = self.view.item_class
         return answers
 
     def _is_list_view(self, serializer: object = None) -> bool:

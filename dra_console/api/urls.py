@@ -19,6 +19,7 @@ from dra_console.api.resourceclaims import ResourceClaimViewSet
 from dra_console.api.resourceclaimtemplates import ResourceClaimTemplateViewSet
 from dra_console.api.resourceslices import ResourceSliceViewSet
 from dra_console.api.waitinggroups import WaitingGroupViewSet
+from dra_console.api.whatif import WhatIfViewSet
 
 app_name = "api"
 
@@ -37,6 +38,7 @@ for plural, viewset in {
     "resourceclaims": ResourceClaimViewSet,
     "resourceclaimtemplates": ResourceClaimTemplateViewSet,
     "resourceslices": ResourceSliceViewSet,
+    "whatif": WhatIfViewSet,
     "waitinggroups": WaitingGroupViewSet,
 }.items():
     router.register(plural, viewset, basename=plural)

@@ -63,6 +63,7 @@ ENTRIES = (
         key="s",
         detail_pages=("attempt",),
     ),
+    Entry(label="What if", icon="bulb", page="what-if", key="w"),
     Entry(label="Nodes", icon="server", page="nodes", key="n", detail_pages=("node",)),
     Entry(
         label="Conflicts",

@@ -22,6 +22,7 @@ from dra_console.web.views import (
     scheduling,
     search,
     templates,
+    whatif,
 )
 
 pages = [
@@ -35,6 +36,7 @@ pages = [
     *templates.routes,
     *pods.routes,
     *request.routes,
+    *whatif.routes,
     *scheduling.routes,
     *attempt.routes,
     *conflicts.routes,

@@ -10,7 +10,7 @@ Several shapes are placed one after the other: the next begins where no pod of t
 fits any more.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -99,6 +99,14 @@ class Filling:
             if placed.shape == shape:
                 counts[placed.node.name] = counts.get(placed.node.name, 0) + 1
         return counts
+
+    def placed_among(self, names: Collection[str]) -> Iterator[Placed]:
+        """Walk the pods on the nodes of these names."""
+        for each in self.cases:
+            for position, (record, _) in enumerate(each.members if each.pods else ()):
+                if record.node.name in names:
+                    yield from each.placed_on(position)
+        yield from (placed for placed in self.together if placed.node.name in names)
 
     def placed(self) -> Iterator[Placed]:
         """Walk all pods, node by node."""

@@ -34,7 +34,9 @@ class Answer:
     claims: tuple[ResourceClaim, ...]
     today: Fit | None
     then: Fit | None
-    added: tuple[tuple[AddPods, Added], ...]
+    added: Mapping[int, Added]
+    """By the place of the edit."""
+
     impacts: tuple[Impact, ...]
     before: World
     after: World
@@ -85,7 +87,7 @@ def answer(chosen: Chosen, scenario: Scenario, *, rights: Rights, sources: Sourc
         left_before = _kept_of(state).fragments(before, state)
         today = _kept_of(state).fit(before, claims) if claims else None
         left, then = left_before, today
-        added: tuple[tuple[AddPods, Added], ...] = ()
+        added: Mapping[int, Added] = {}
         if scenario.edits:
             share_knowledge(before, after)
             left, then, after, added = _changed_answers(after, scenario, state, claims, pods)
@@ -110,15 +112,14 @@ def _changed_answers(
     state: State,
     claims: Sequence[ResourceClaim],
     pods: Mapping[int, Sequence[ResourceClaim]],
-) -> tuple[Fragments, Fit | None, World, tuple[tuple[AddPods, Added], ...]]:
+) -> tuple[Fragments, Fit | None, World, Mapping[int, Added]]:
     """Place the pods that the scenario adds, then ask as of today."""
-    added: list[tuple[AddPods, Added]] = []
+    added: dict[int, Added] = {}
     for number, edit in enumerate(scenario.edits):
         if isinstance(edit, AddPods):
-            after, placed = add_pods(after, pods[number], count=edit.count, number=number)
-            added.append((edit, placed))
+            after, added[number] = add_pods(after, pods[number], count=edit.count, number=number)
     left = fragments(after, state.templates)
-    return left, fit(after, claims) if claims else None, after, tuple(added)
+    return left, fit(after, claims) if claims else None, after, added
 
 
 @dataclass(slots=True, eq=False)

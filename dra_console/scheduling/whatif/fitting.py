@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dra_console.allocator.explanation.explain import Explanation, explain, explain_use
-from dra_console.allocator.inventory import DeviceId, Node
+from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.search.filled_usage import filled_usage
 from dra_console.allocator.search.filling import Filling, fill, place
@@ -38,16 +38,6 @@ class Fit:
     places: tuple[Places, ...]
     explanation: Explanation | None
     filling: Filling
-
-    @property
-    def device_ids(self) -> frozenset[DeviceId]:
-        """Devices that pods would have, as far as they would have them alone or share them."""
-        return frozenset(
-            result.device_id
-            for placed in self.filling.placed()
-            for allocation in placed.results
-            for result in allocation.results
-        )
 
 
 @dataclass(frozen=True, slots=True)

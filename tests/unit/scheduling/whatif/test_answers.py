@@ -188,7 +188,7 @@ def test_pods_that_come_first_take_their_place() -> None:
 
     assert found.then is not None
     assert found.then.count == 2
-    [(_, added)] = found.added
+    added = found.added[0]
     assert (added.wanted, added.count) == (2, 1)
     assert added.stopped == "Only 2 of 4 devices wanted are free."
 

@@ -7,6 +7,7 @@ import pytest
 from dra_console.allocator.api_json import Json, JsonObject
 from dra_console.allocator.explanation.explain import explain
 from dra_console.scheduling.whatif.rights import Rights
+from dra_console.scheduling.whatif.scenario import Scenario
 from dra_console.scheduling.whatif.suggested import pod_of_claims, suggested_scenario
 from tests.builders.objects import (
     a_claim,
@@ -73,7 +74,8 @@ def test_what_is_suggested_fits_in_what_if(text: str) -> None:
     for suggestion in meant:
         scenario = suggested_scenario(
             suggestion,  # type: ignore[arg-type]  # parsed JSON
-            pod=pod_of_claims([("team-research", "waits")]),
+            Scenario(pod=pod_of_claims([("team-research", "waits")])),
+            keys=["team-research/waits"],
             holders=explanation["holders"],  # type: ignore[arg-type]  # parsed JSON
             rights=ELSEWHERE,
         )
