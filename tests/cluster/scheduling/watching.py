@@ -8,7 +8,7 @@ import contextlib
 import http.client
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -19,8 +19,10 @@ from tests.cluster.chaos.http import Connection
 PATIENCE_SECONDS: Final = 90
 """Long, since a busy machine is no finding."""
 
-WINDOW_SECONDS: Final = 3600
 HTTP_OK: Final = 200
+
+PAUSE_SECONDS: Final = 0.1
+"""Before a watch is opened, also the first time; a server that is gone is not asked in a rush."""
 
 Listener = Callable[[str, JsonObject], None]
 Found = TypeVar("Found")
@@ -34,14 +36,12 @@ class Watching:
         self._kinds = kinds
         self._changed = threading.Condition()
         self._now: dict[str, dict[str, JsonObject]] = {kind.plural: {} for kind in kinds}
-        self._is_over = False
+        self._over = threading.Event()
         self.listeners: dict[str, list[Listener]] = {kind.plural: [] for kind in kinds}
         """Called with `ADDED`, `MODIFIED` or `DELETED` and the object, in the kind's order."""
 
-        self.errors: list[str] = []
-
     def start(self) -> None:
-        """List each kind, then follow it until the process ends or the server goes away."""
+        """List each kind, then follow it until told to stop."""
         for kind in self._kinds:
             connection = Connection(self._kubeconfig)
             status, answer = connection.send("GET", kind.path(None))
@@ -56,7 +56,7 @@ class Watching:
 
     def stop(self) -> None:
         """Take no further notice."""
-        self._is_over = True
+        self._over.set()
 
     def all(self, kind: Kind) -> list[JsonObject]:
         """List what is there now."""
@@ -79,25 +79,20 @@ class Watching:
         return found
 
     def _follow(self, connection: Connection, kind: Kind, version: str) -> None:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            for event in self._events(connection, kind, version):
-                if self._is_over:
-                    return
-                self._take(kind.plural, str(event["type"]), object_of(event["object"]))
-
-    @staticmethod
-    def _events(connection: Connection, kind: Kind, version: str) -> Iterator[JsonObject]:
-        return connection.follow(
-            kind.path(None),
-            watch="true",
-            resourceVersion=version,
-            timeoutSeconds=str(WINDOW_SECONDS),
-        )
+        while not self._over.wait(PAUSE_SECONDS):
+            # Where nothing happens for a minute the connection ends; one goes on from there.
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                for event in connection.follow(
+                    kind.path(None), watch="true", resourceVersion=version
+                ):
+                    if self._over.is_set():
+                        return
+                    one = object_of(event["object"])
+                    self._take(kind.plural, str(event["type"]), one)
+                    version = str(object_of(one["metadata"])["resourceVersion"])
 
     def _take(self, plural: str, happened: str, one: JsonObject) -> None:
-        if happened not in {"ADDED", "MODIFIED", "DELETED"}:
-            self.errors.append(f"{plural}: {one}")
-            return
+        assert happened in {"ADDED", "MODIFIED", "DELETED"}, one
         uid = str(object_of(one["metadata"])["uid"])
         with self._changed:
             if happened == "DELETED":

@@ -37,10 +37,15 @@ class Console:
         )
 
     def start_worker(
-        self, name: str, *, app: str = APP, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        app: str = APP,
+        queues: str = "sync",
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         options = ("--without-gossip", "--without-mingle")
-        words = ("worker", "-Q", "sync", "-n", name, *options)
+        words = ("worker", "-Q", queues, "-n", name, *options)
         return self._start(name, *words, app=app, environment=environment)
 
     def start_beat(
