@@ -161,7 +161,8 @@ def test_each_page_has_no_serious_violation_and_breaks_no_policy(
         found[name] = visitor.violations()
         visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")
     detail_pages = ("clusters/", "clusters/demo/", "devices/gpu.nvidia.com/gpu-01/gpu-0/")
-    for name in ("templates/", "request/", *detail_pages):
+    scheduling = ("scheduling/", "scheduling/?view=queue", "scheduling/?view=log")
+    for name in ("templates/", "request/", *scheduling, *detail_pages):
         visitor.open(name)
         found[name] = visitor.violations()
         visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")

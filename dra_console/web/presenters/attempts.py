@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -51,6 +52,9 @@ class GroupLine:
     namespaces: str
     oldest_name: str
     oldest_address: str
+    question: str
+    """Query of the what-if page that asks about the oldest; empty: it has no claim yet."""
+
     oldest_at: datetime
 
 
@@ -98,8 +102,14 @@ def _group(group: PendingGroup, specs: Mapping[str, Json]) -> GroupLine:
         namespaces=_namespaces(group.namespaces),
         oldest_name=oldest.name,
         oldest_address=address,
+        question="" if oldest.is_pod else question_about(oldest.namespace, oldest.name),
         oldest_at=oldest.created_at,
     )
+
+
+def question_about(namespace: str, claim_name: str) -> str:
+    """Spell the query with which the what-if page asks about a claim."""
+    return urlencode({"act": "pod", "pod": f"claim {namespace} {claim_name}"})
 
 
 def attempt_lines(attempts: Iterable[Attempt]) -> tuple[AttemptLine, ...]:

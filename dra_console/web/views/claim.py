@@ -24,11 +24,14 @@ from dra_console.mirror.models import (
 from dra_console.provisioning import submit
 from dra_console.scheduling.models import Attempt
 from dra_console.scheduling.planning.claim_scheduling import pods_naming, scheduling_of
+from dra_console.scheduling.whatif.scenario import Scenario
+from dra_console.scheduling.whatif.suggested import pod_of_claims
 from dra_console.telemetry import store
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.claim_listing import visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.object_oddities import oddities_of_row
+from dra_console.web.presenters.attempts import question_about
 from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
 from dra_console.web.presenters.claim_table import sign_of
 from dra_console.web.presenters.explanation import explanation_of
@@ -36,6 +39,7 @@ from dra_console.web.presenters.live_state import read_live_state
 from dra_console.web.presenters.reader import Reader, reader_of
 from dra_console.web.presenters.tiles import Tile, tile_of
 from dra_console.web.presenters.wants import wants_of
+from dra_console.web.presenters.whatif import address_of
 from dra_console.web.yaml_text import as_yaml
 
 ATTEMPTS_SHOWN = 20
@@ -80,7 +84,12 @@ def _context(found: ResourceClaim, request: HttpRequest, *, reader: Reader) -> d
     )
     newest = attempts[0] if attempts else None
     shown = (
-        explanation_of(newest.explanation, reader=reader, selected=selected)
+        explanation_of(
+            newest.explanation,
+            reader=reader,
+            selected=selected,
+            claims=[(newest.namespace, name) for name in newest.claim_names],
+        )
         if newest is not None
         else None
     )
@@ -93,7 +102,9 @@ def _context(found: ResourceClaim, request: HttpRequest, *, reader: Reader) -> d
         "sign": sign_of(found),
         "wants": wants_of(found.raw.get("spec")),
         "newest": newest,
+        "question": question_about(found.namespace, found.name),
         "explanation": shown,
+        "what_if": address_of(Scenario(pod=pod_of_claims([(found.namespace, found.name)]))),
         "attempts": attempts,
         "scheduling": scheduling_of(found, pods=pods, newest=newest, account=request.user)
         if is_pending
