@@ -20,8 +20,12 @@ from dra_console.allocator.explanation.unfolding import (
     holders_of,
     key_of,
 )
+from dra_console.scheduling.whatif.rights import Rights
+from dra_console.scheduling.whatif.scenario import Scenario
+from dra_console.scheduling.whatif.suggested import pod_of_claims, suggested_scenario
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.tiles import Look
+from dra_console.web.presenters.whatif import address_of
 from dra_console.web.wording import counted
 
 NO_NODE: Final = "On no single node"
@@ -132,6 +136,9 @@ class Advice:
     holder: str
     """Claim to wait for, or `another namespace`; empty where the change is another one."""
 
+    address: str
+    """Of the what-if page, where it can be tried; empty where it can not."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShownExplanation:
@@ -161,8 +168,18 @@ class ShownExplanation:
     """What was left out since it was too long; empty: nothing."""
 
 
-def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) -> ShownExplanation:
-    """Draw a stored explanation; `selected` is the `driver/pool/device` to show in full."""
+def explanation_of(
+    stored: Mapping[str, Any],
+    *,
+    reader: Reader,
+    selected: str,
+    claims: Sequence[tuple[str, str]] = (),
+) -> ShownExplanation:
+    """Draw a stored explanation; `selected` is the `driver/pool/device` to show in full.
+
+    `claims` are those that it is about, by namespace and name; with them, what is suggested leads
+    to where it can be tried.
+    """
     seen = redacted(dict(stored), namespaces=reader.namespaces)
     drawing = _Drawing(reader, selected, holders_of(seen))
     rows = list(_nodes(stored["groups"], drawing))
@@ -179,7 +196,10 @@ def explanation_of(stored: Mapping[str, Any], *, reader: Reader, selected: str) 
         more_nodes=sum(len(row.names) + row.more_names for row in rows[ROWS_DRAWN:]),
         verdicts=verdicts,
         more_verdicts=stored["funnel"]["considered"] - len(verdicts),
-        advice=tuple(_advice(entry, reader=reader) for entry in stored["suggestions"]),
+        advice=tuple(
+            _advice(entry, stored["holders"], reader=reader, claims=claims)
+            for entry in stored["suggestions"]
+        ),
         selected=drawing.tile(found) if found is not None else None,
         steps=stored["steps"],
         cut=stored.get("cut", ""),
@@ -220,13 +240,33 @@ class _Drawing:
         )
 
 
-def _advice(suggestion: Mapping[str, Any], *, reader: Reader) -> Advice:
+def _advice(
+    suggestion: Mapping[str, Any],
+    holders: Mapping[str, Any],
+    *,
+    reader: Reader,
+    claims: Sequence[tuple[str, str]],
+) -> Advice:
     holder = suggestion["holder"]
     label = ""
     if holder is not None:
         is_seen = reader.sees(holder["namespace"])
         label = f"{holder['namespace']}/{holder['name']}" if is_seen else HIDDEN_NAMESPACE
-    return Advice(text=suggestion["text"], detail=suggestion["detail"], holder=label)
+    scenario = None
+    if claims:
+        scenario = suggested_scenario(
+            suggestion,
+            Scenario(pod=pod_of_claims(claims)),
+            keys=["/".join(key) for key in claims],
+            holders=holders,
+            rights=Rights(claims=reader.namespaces, templates=frozenset()),
+        )
+    return Advice(
+        text=suggestion["text"],
+        detail=suggestion["detail"],
+        holder=label,
+        address="" if scenario is None else address_of(scenario),
+    )
 
 
 def _funnel(

@@ -37,7 +37,10 @@ def attempt(request: HttpRequest, cluster: Cluster, number: int) -> HttpResponse
         "attempt": found,
         "line": attempt_line(found),
         "explanation": explanation_of(
-            found.explanation, reader=reader, selected=request.GET.get("device", "")
+            found.explanation,
+            reader=reader,
+            selected=request.GET.get("device", ""),
+            claims=[(found.namespace, name) for name in found.claim_names],
         ),
         "others": [attempt_line(each) for each in others],
     }

@@ -15,6 +15,8 @@ from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
 from dra_console.mirror.models import Cluster, ResourceClaimTemplate
 from dra_console.provisioning import snippet, submit
 from dra_console.provisioning.manifest import as_submitted
+from dra_console.scheduling.whatif.pods import ClaimSource, PodShape
+from dra_console.scheduling.whatif.scenario import Scenario
 from dra_console.sync.reading import object_in
 from dra_console.web.claim_listing import rows_of, visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
@@ -22,6 +24,7 @@ from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.presenters.template_table import template_rows
 from dra_console.web.presenters.wants import wants_of
+from dra_console.web.presenters.whatif import address_of
 from dra_console.web.yaml_text import as_yaml
 
 TEMPLATES_A_PAGE = 50
@@ -69,6 +72,7 @@ def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
             console_url=request.build_absolute_uri("/"),
             cluster_name=cluster.name,
         ),
+        "what_if": address_of(Scenario(pod=PodShape((ClaimSource(template=(namespace, name)),)))),
         "claims_topic": events.claims_topic(cluster.pk),
     }
     is_part = "HX-Request" in request.headers
