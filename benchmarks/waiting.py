@@ -75,6 +75,10 @@ class Seen:
         self._thread.start()
 
     def _follow(self, client: Client, version: str) -> None:
+        while True:  # Until the process ends; API servers end watches of slow readers.
+            version = self._watch(client, version)
+
+    def _watch(self, client: Client, version: str) -> str:
         with open_watch(
             client, RESOURCE_CLAIMS, resource_version=version, window_seconds=WATCH_SECONDS
         ) as stream:
@@ -82,11 +86,13 @@ class Seen:
                 events = stream.read(timeout_seconds=1.0)
                 now = time.monotonic()
                 for event in events:
+                    version = event.resource_version
                     metadata, status = event.object["metadata"], event.object.get("status")
                     if not isinstance(status, dict) or not isinstance(metadata, dict):
                         continue
                     if status.get("allocation"):
                         self.at.setdefault(str(metadata["name"]), now)
+        return version
 
 
 def wait_until(is_so: Callable[[], bool], what: str) -> None:
@@ -111,13 +117,20 @@ def create(client: Client, one: JsonObject) -> None:
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
     stored = client.create(kind, one, namespace=namespace if isinstance(namespace, str) else None)
     if kind == NODES:
-        client.replace(kind, {**stored, "status": one["status"]}, subresource="status")
+        # New nodes are tainted as not ready, which a controller would take back.
+        untainted = client.replace(kind, {**stored, "spec": {}})
+        client.replace(kind, {**untainted, "status": one["status"]}, subresource="status")
 
 
 def waits(
     client: Client, seen: Seen, made: Sequence[Made], *, rate: float
 ) -> tuple[dict[str, float], float]:
-    """Create claims at a rate; return the seconds that each waited, and those that it took."""
+    """Create claims at a rate; return the seconds that each waited, and those that it took.
+
+    Raises:
+        TimeoutError: not one of them was allocated.
+
+    """
     answered: dict[str, float] = {}
 
     def make(one: Made) -> None:
@@ -135,6 +148,8 @@ def waits(
     while time.monotonic() < deadline and any(name not in seen.at for name in answered):
         time.sleep(0.05)
     found = {name: max(seen.at[name] - at, 0.0) for name, at in answered.items() if name in seen.at}
+    if not found:
+        raise TimeoutError("no claim was allocated")
     return found, took
 
 

@@ -8,31 +8,66 @@ thread that waits for it and hands over; the window itself is one thread.
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from redis import RedisError
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
-from dra_console.kube.errors import ApiError
-from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, Kind
+from dra_console.kube.errors import ApiError, ExpiredError
+from dra_console.kube.kinds import Kind
 from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_watch
 from dra_console.scheduling.allocating import wakes
 from dra_console.scheduling.allocating.wakes import Wake
-from dra_console.scheduling.names import SCHEDULER_NAME
 
 POLL_SECONDS: Final = 1
 """How soon a source's thread notices that the window is over."""
+
+SHORTEST_WATCH_SECONDS: Final = 1.0
+"""A server that ends watches sooner than this is not asked again."""
 
 
 class FeedEndedError(Exception):
     """A source has nothing more to say; the next window begins anew."""
 
 
+class FeedExpiredError(FeedEndedError):
+    """A watch would begin where the API server no longer remembers; its kind is to be listed."""
+
+
 Change: TypeAlias = tuple[Kind, WatchEventType, JsonObject] | Wake
 """What was seen of one object, or which rows of the mirror may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Objects of a kind, and the version from which to watch them on."""
+
+    client: Client
+    kind: Kind
+    resource_version: str
+    window_seconds: int
+    field_selector: str = ""
+
+    def opened(self, resource_version: str) -> AbstractContextManager[Watch]:
+        """Open a watch from another version on.
+
+        Raises:
+            ExpiredError: the version is too old by now, or newer than the server.
+            ApiError: the API server refused.
+
+        """
+        return open_watch(
+            self.client,
+            self.kind,
+            resource_version=resource_version,
+            window_seconds=self.window_seconds,
+            field_selector=self.field_selector,
+        )
 
 
 class Feed:
@@ -49,6 +84,7 @@ class Feed:
         """Return all that has changed, waiting for the first; none if nothing did in time.
 
         Raises:
+            FeedExpiredError: a version is too old by now.
             FeedEndedError: a source has ended.
 
         """
@@ -63,86 +99,75 @@ class Feed:
         except queue.Empty:
             return changes
 
-    def follow(self, kind: Kind, stream: Watch) -> None:
-        """Hand over what a watch says, until the feed is closed; the body of a thread."""
-        self._hand_over(lambda: _changes_in(kind, stream))
+    def follow(self, source: Source) -> None:
+        """Hand over what a watch says, until the feed is closed; the body of a thread.
+
+        API servers end a watch at any time, such as that of somebody who reads too slowly; it
+        goes on from where it was.
+        """
+        version = source.resource_version
+        try:
+            while not self._closed.is_set():
+                began_at = time.monotonic()
+                version = self._watch(source, version)
+                if time.monotonic() - began_at < SHORTEST_WATCH_SECONDS:
+                    self._end(FeedEndedError(f"watches of {source.kind.plural} end at once"))
+                    return
+        except ExpiredError as error:
+            self._end(FeedExpiredError(str(error)))
+        except ApiError as error:
+            self._end(FeedEndedError(str(error)))
+
+    def _watch(self, source: Source, version: str) -> str:
+        """Watch until the server or the feed ends it; return the version to go on from."""
+        with source.opened(version) as stream:
+            while not (self._closed.is_set() or stream.at_end):
+                if events := stream.read(timeout_seconds=POLL_SECONDS):
+                    version = events[-1].resource_version
+                    self._changes.put(_changes_in(source.kind, events))
+        return version
+
+    def _end(self, error: FeedEndedError) -> None:
+        if not self._closed.is_set():
+            self._changes.put(error)
 
     def listen(self, cluster_id: int) -> None:
         """Hand over wake-ups likewise."""
-        self._hand_over(lambda: wakes.take(cluster_id, timeout_seconds=POLL_SECONDS))
+        try:
+            while not self._closed.is_set():
+                if said := wakes.take(cluster_id, timeout_seconds=POLL_SECONDS):
+                    self._changes.put(said)
+        except RedisError as error:
+            self._end(FeedEndedError(str(error)))
 
     def close(self) -> None:
         """End all threads, within `POLL_SECONDS`."""
         self._closed.set()
 
-    def _hand_over(self, read: Callable[[], Sequence[Change]]) -> None:
-        while not self._closed.is_set():
-            try:
-                changes = read()
-            except (ApiError, RedisError, FeedEndedError) as error:
-                self._changes.put(FeedEndedError(str(error)))
-                return
-            if changes:
-                self._changes.put(changes)
-
 
 @contextmanager
-def open_feed(
-    client: Client,
-    cluster_id: int,
-    *,
-    claims_version: str,
-    pods_version: str,
-    window_seconds: int,
-) -> Iterator[Feed]:
-    """Follow claims and pods from these versions on, and wake-ups, for the block.
-
-    Raises:
-        ExpiredError: a version is too old by now, or newer than the server.
-        ApiError: the API server refused.
-
-    """
-    with ExitStack() as stack:
-        claims = stack.enter_context(
-            open_watch(
-                client,
-                RESOURCE_CLAIMS,
-                resource_version=claims_version,
-                window_seconds=window_seconds,
-            )
-        )
-        pods = stack.enter_context(
-            open_watch(
-                client,
-                PODS,
-                resource_version=pods_version,
-                window_seconds=window_seconds,
-                field_selector=f"spec.schedulerName={SCHEDULER_NAME}",
-            )
-        )
-        feed = Feed()
-        threads = [
-            threading.Thread(target=act, args=args, name=f"allocation {name}", daemon=True)
-            for name, act, args in (
-                ("claims", feed.follow, (RESOURCE_CLAIMS, claims)),
-                ("pods", feed.follow, (PODS, pods)),
-                ("wake-ups", feed.listen, (cluster_id,)),
-            )
-        ]
+def open_feed(cluster_id: int, sources: Iterable[Source]) -> Iterator[Feed]:
+    """Follow these sources, and wake-ups, for the block."""
+    feed = Feed()
+    threads = [
+        threading.Thread(target=feed.follow, args=(source,), name="allocation watch", daemon=True)
+        for source in sources
+    ]
+    listening = threading.Thread(
+        target=feed.listen, args=(cluster_id,), name="allocation wake-ups", daemon=True
+    )
+    threads.append(listening)
+    for thread in threads:
+        thread.start()
+    try:
+        yield feed
+    finally:
+        feed.close()
         for thread in threads:
-            thread.start()
-        try:
-            yield feed
-        finally:
-            feed.close()
-            for thread in threads:
-                thread.join()
+            thread.join()
 
 
-def _changes_in(kind: Kind, stream: Watch) -> Sequence[Change]:
-    events: list[WatchEvent] = stream.read(timeout_seconds=POLL_SECONDS)
-    if not events and stream.at_end:
-        raise FeedEndedError(f"the API server ended the watch of {kind.plural}")
+def _changes_in(kind: Kind, events: Iterable[WatchEvent]) -> Sequence[Change]:
     return [
         (kind, event.type, event.object)
         for event in events

@@ -11,7 +11,7 @@ What is planned counts at once (`assume`), what was written stays until the watc
 Not for several threads at once.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, KeysView, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -121,6 +121,11 @@ class Resident:
                 self.gains += (
                     kind.compare(self.cluster) if keys is None else kind.look_at(self.cluster, keys)
                 )
+
+    @property
+    def claim_keys(self) -> KeysView[str]:
+        """Return the keys of all claims."""
+        return self._truths.keys()
 
     def claim(self, key: str) -> ResourceClaim | None:
         """Return a claim as plans are to see it."""

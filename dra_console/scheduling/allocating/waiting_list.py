@@ -1,5 +1,6 @@
 """Who is to be tried again after what change."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from dra_console.allocator.api_json import object_of
@@ -49,6 +50,15 @@ class WaitingList:
         else:
             self.resident.put_pod(raw)
         self._pod_seen(key, raw)
+
+    def take_all_claims(self, listed: Iterable[JsonObject]) -> None:
+        """Take the claims of a cluster as a list has them, whatever was known before."""
+        there = {key_in(raw): raw for raw in listed}
+        for key in self.resident.claim_keys - there.keys():
+            self.resident.remove_claim(key)
+            self.claim_changed(key)
+        for raw in there.values():
+            self.take(RESOURCE_CLAIMS, WatchEventType.MODIFIED, raw)
 
     def claim_changed(self, key: str) -> None:
         """Try a claim again, or those who wait for it."""

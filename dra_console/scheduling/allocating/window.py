@@ -19,13 +19,20 @@ from redis import RedisError
 from dra_console.allocator.api_json import object_of
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, ForbiddenError, NotFoundError
-from dra_console.kube.kinds import NAMESPACES, PODS
+from dra_console.kube.kinds import NAMESPACES, PODS, RESOURCE_CLAIMS
 from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.allocating import wakes
 from dra_console.scheduling.allocating.counting import Counter
-from dra_console.scheduling.allocating.feed import Change, Feed, FeedEndedError, open_feed
+from dra_console.scheduling.allocating.feed import (
+    Change,
+    Feed,
+    FeedEndedError,
+    FeedExpiredError,
+    Source,
+    open_feed,
+)
 from dra_console.scheduling.allocating.opening import NotMirrored, open_resident
 from dra_console.scheduling.allocating.round import Counts, Rounds
 from dra_console.scheduling.allocating.waiting_list import WaitingList
@@ -51,7 +58,7 @@ GRACE_SECONDS: Final = 30
 log = structlog.get_logger()
 
 
-OUR_PODS: Final = f"spec.schedulerName={SCHEDULER_NAME},spec.nodeName="
+SCHEDULED_BY_US: Final = f"spec.schedulerName={SCHEDULER_NAME}"
 
 
 class Ended(Enum):
@@ -138,7 +145,7 @@ def begin(cluster: Cluster, *, client: Client, lease: Lease, pool: Executor | No
     if isinstance(opened, NotMirrored):
         raise NotMirroredError(f"not mirrored yet: {', '.join(opened.plurals)}")
     _confirm_cluster(client, cluster)
-    pods = client.list(PODS, field_selector=OUR_PODS)
+    pods = client.list(PODS, field_selector=f"{SCHEDULED_BY_US},spec.nodeName=")
     for pod in pods.items:
         opened.resident.put_pod(pod)
     waiting = WaitingList(opened.resident)
@@ -155,14 +162,25 @@ def _allocate(window: Window, counts: Counts) -> Ended:
         begun = begin(window.cluster, client=client, lease=window.lease, pool=pool)
         begun.rounds.counts = counts
         begun.rounds.renewals = notes.Renewals()
-        with open_feed(
-            client,
-            window.cluster.pk,
-            claims_version=begun.claims_version,
-            pods_version=begun.pods_version,
-            window_seconds=int(window.seconds) + GRACE_SECONDS,
-        ) as feed:
-            return _Loop(window, Writer(client, window.lease), feed, begun).run()
+        claims_version = begun.claims_version
+        for is_again in (False, True):
+            seconds = int(window.seconds) + GRACE_SECONDS
+            sources = (
+                Source(client, RESOURCE_CLAIMS, claims_version, seconds),
+                Source(client, PODS, begun.pods_version, seconds, SCHEDULED_BY_US),
+            )
+            try:
+                with open_feed(window.cluster.pk, sources) as feed:
+                    return _Loop(window, Writer(client, window.lease), feed, begun).run()
+            except FeedExpiredError as error:
+                if is_again:
+                    raise
+                log.info("claims listed anew", cluster=window.cluster.name, reason=str(error))
+                # The mirror is further behind than the API server remembers.
+                listed = client.list(RESOURCE_CLAIMS)
+                begun.waiting.take_all_claims(listed.items)
+                claims_version = listed.resource_version
+    raise AssertionError("the second feed returns or raises")
 
 
 class _Loop:

@@ -101,7 +101,7 @@ class DecodedKind(Generic[Decoded]):
         found: dict[str, Entry[Decoded] | None] = {}
         new: list[int] = []
         versions = rows.values_list("pk", "namespace", "name", "uid", "resource_version")
-        for pk, namespace, name, uid, version in versions:
+        for pk, namespace, name, uid, version in versions.iterator():
             key = key_of(namespace, name)
             entry = known.of.get(key) if known else None
             if entry is None or (entry.uid, entry.resource_version) != (uid, version):
