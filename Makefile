@@ -119,6 +119,10 @@ bench-scheduling: setup system-packages ## Time how long claims wait for devices
 	@if command -v go >/dev/null; then $(MAKE) --no-print-directory cluster-tools; fi
 	$(BIN)/python -m benchmarks.allocating --document docs/benchmarks-scheduling.md --json docs/benchmarks-scheduling.json $(BENCH)
 
+.PHONY: bench-whatif
+bench-whatif: setup ## Time what-if answers on 5,000 nodes; renews docs/benchmarks-whatif.md
+	$(CHECK_ENV) DJANGO_SETTINGS_MODULE=dra_console.settings $(BIN)/python -m benchmarks.whatif --document docs/benchmarks-whatif.md --json docs/benchmarks-whatif.json $(BENCH)
+
 .PHONY: check
 check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(BIN)/ruff format --check $(LINTED)
