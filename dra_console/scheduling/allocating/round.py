@@ -24,6 +24,7 @@ from dra_console.kube.errors import ApiError
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.leases import Lease
 from dra_console.mirror.clock import database_now
+from dra_console.scheduling.allocating.ended_consumers import ended_consumer
 from dra_console.scheduling.allocating.pending import Pending
 from dra_console.scheduling.allocating.pod_claims import claim_names_of
 from dra_console.scheduling.allocating.queueing import Item, Queue, What
@@ -176,6 +177,9 @@ class Rounds:
             return None
         raw = pending.raw
         if item.what is What.CLAIM:
+            if ended := ended_consumer(self.resident.cluster, item.key):
+                self._refuse(item, tries, f"pod {ended} has ended and still names the claim")
+                return None
             return self._try_claims(item, tries, wish_of_claim(raw), (item.key,), pod=None)
         keys = []
         for own_name, name in claim_names_of(raw):

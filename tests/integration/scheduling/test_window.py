@@ -24,7 +24,7 @@ from dra_console.kube.kinds import (
     Kind,
 )
 from dra_console.leases import lease
-from dra_console.mirror.models import Cluster, Cursor
+from dra_console.mirror.models import Cluster, Cursor, Pod
 from dra_console.scheduling.allocating import wakes, window
 from dra_console.scheduling.allocating.round import Counts
 from dra_console.scheduling.allocating.wakes import Wake
@@ -218,6 +218,28 @@ def test_devices_that_are_published_in_an_open_window_are_found(
         )
 
     assert is_allocated
+
+
+def test_nothing_is_reserved_ahead_that_a_pod_which_has_ended_still_names(world: World) -> None:
+    """kube-controller-manager would give it to that pod, and take it back at once."""
+    ended: Any = a_pod("train", claim="ahead", scheduler="default-scheduler", node="gpu-01")
+    world.create(ended)
+    world.client.merge_patch(
+        PODS,
+        "train",
+        {"status": {"phase": "Succeeded"}},
+        namespace=NAMESPACE,
+        subresource="status",
+    )
+    world.mirror(PODS)
+    with open_window(world):
+        world.claim_ahead("ahead")
+        world.claim_ahead("other")
+        assert eventually(lambda: world.device_of("other"))
+        assert world.device_of("ahead") is None
+
+        Pod.objects.filter(name="train").delete()
+        assert eventually(lambda: world.device_of("ahead"))
 
 
 def test_a_window_ends_when_nothing_was_to_be_done_for_a_while(world: World) -> None:
