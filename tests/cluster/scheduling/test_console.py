@@ -316,8 +316,13 @@ def test_kube_scheduler_honours_what_was_reserved_ahead(stage: Stage) -> None:
     )
     stage.finish(stage.bound("d-"))
     stage.until(lambda: freed.issuperset(uids))
+    # As long as pods that have ended name it, kube-controller-manager would take a claim back.
+    for pod in stage.bound("d-"):
+        stage.cluster.api.delete(PODS.path(NAMESPACE, _name(pod)))
     stage.until(lambda: all(stage.devices(uid) and not stage.consumers(uid) for uid in uids))
     assert stage.books.faults == []
+    for claim in claims:
+        stage.cluster.api.delete(RESOURCE_CLAIMS.path(NAMESPACE, _name(claim)))
 
 
 def _node(number: int) -> str:
