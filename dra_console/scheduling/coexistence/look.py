@@ -20,6 +20,12 @@ _lock: Final = threading.Lock()
 """Held for a whole look: a lease keeps others of one cluster out, and memory is shared."""
 
 
+def forget(cluster_id: int) -> None:
+    """Let go of what is known of a cluster that is followed no longer."""
+    with _lock:
+        _watched.pop(cluster_id, None)
+
+
 def look(cluster: Cluster) -> bool:
     """Find what conflicts in the cluster and store it; tell whether anything had changed.
 

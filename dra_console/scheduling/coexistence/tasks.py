@@ -9,7 +9,7 @@ from dra_console.celery import app
 from dra_console.leases import lease
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.coexistence.look import look
+from dra_console.scheduling.coexistence.look import forget, look
 from dra_console.scheduling.models import ConflictCheck
 
 LEASE_SECONDS: Final = 30
@@ -36,7 +36,10 @@ def look_for_conflicts(cluster_id: int) -> None:
     """Look once, unless somebody does, or it would be too soon; the sweep comes back."""
     _redis.delete(f"conflicts:queued:{cluster_id}")
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
-    if cluster is None or _is_too_soon(cluster):
+    if cluster is None:
+        forget(cluster_id)
+        return
+    if _is_too_soon(cluster):
         return
     with lease(f"conflicts:{cluster_id}", seconds=LEASE_SECONDS) as held:
         if held is not None:
