@@ -10,41 +10,29 @@ from datetime import datetime
 from typing import Final
 
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.errors import ApiError, ConflictError, NotFoundError
+from dra_console.kube.errors import ConflictError, NotFoundError
+from dra_console.scheduling.writing.claim_changes import ClaimChangedError, changed_since
 from dra_console.scheduling.writing.claim_status import (
     CONSUMERS_LIMIT,
     allocation_of,
     confirmation_of,
     consumers_of,
-    deallocated,
     has_finalizer,
     is_deleting,
     is_reserved_for,
     is_same_allocation,
     name_of,
-    version_of,
     with_allocation,
     with_confirmation,
     with_finalizer,
     with_reservation,
-    without_finalizer,
-    without_reservation,
 )
 from dra_console.scheduling.writing.plan import PodToBind
 from dra_console.scheduling.writing.points import WritePoint
-from dra_console.scheduling.writing.sending import Writer, put_claim, read_claim
+from dra_console.scheduling.writing.sending import Writer, put_claim
 
 TRIES: Final = 4
 """How often a reservation is tried anew when other pods reserve the same claim meanwhile."""
-
-
-class ClaimChangedError(Exception):
-    """The claim is not as it was planned with; `claim` is it as it is now, if it is still there."""
-
-    def __init__(self, message: str, claim: JsonObject | None = None) -> None:
-        """Take what became of it."""
-        super().__init__(message)
-        self.claim = claim
 
 
 class TooManyConsumersError(Exception):
@@ -85,7 +73,7 @@ def protect(writer: Writer, claim: JsonObject) -> JsonObject:
             ),
         )
     except (ConflictError, NotFoundError) as error:
-        raise _changed(writer, claim, error) from error
+        raise changed_since(writer, claim, error) from error
 
 
 def allocate(
@@ -117,7 +105,7 @@ def allocate(
             subresource="status",
         )
     except (ConflictError, NotFoundError) as error:
-        raise _changed(writer, claim, error) from error
+        raise changed_since(writer, claim, error) from error
 
 
 def reserve(writer: Writer, claim: JsonObject, pod: PodToBind) -> JsonObject:
@@ -180,7 +168,7 @@ def _in_spite_of_others(
         try:
             return write(claim)
         except (ConflictError, NotFoundError) as error:
-            changed = _changed(writer, claim, error)
+            changed = changed_since(writer, claim, error)
             live = changed.claim
             if (
                 live is None
@@ -191,91 +179,3 @@ def _in_spite_of_others(
                 raise changed from error
             claim = live
     raise AssertionError("the last attempt returns or raises")
-
-
-def unreserve(writer: Writer, claim: JsonObject, *, pod_uid: str) -> JsonObject:
-    """Take a pod's reservation back; the allocation stays.
-
-    `claim` is as it was read or written last: one that has changed since is left alone, for
-    whoever changed it relies on it.
-
-    Raises:
-        ClaimChangedError: it has changed since, or is gone.
-        ApiError: as `put_claim`.
-
-    """
-    try:
-        return put_claim(
-            writer,
-            WritePoint.RELEASE,
-            without_reservation(claim, pod_uid),
-            stands=lambda live: all(entry.get("uid") != pod_uid for entry in consumers_of(live)),
-            subresource="status",
-        )
-    except (ConflictError, NotFoundError) as error:
-        raise _changed(writer, claim, error) from error
-
-
-def free(writer: Writer, claim: JsonObject) -> JsonObject:
-    """Take the allocation back with all reservations, and then the finalizer.
-
-    Raises:
-        ClaimChangedError: it has changed since it was read or written last, or is gone.
-        ApiError: as `put_claim`.
-
-    """
-    try:
-        freed = put_claim(
-            writer,
-            WritePoint.RELEASE,
-            deallocated(claim),
-            stands=lambda live: allocation_of(live) is None,
-            subresource="status",
-        )
-        return unprotect(writer, freed)
-    except (ConflictError, NotFoundError) as error:
-        raise _changed(writer, claim, error) from error
-
-
-def unprotect(writer: Writer, claim: JsonObject) -> JsonObject:
-    """Take Kubernetes' finalizer off a claim that is free.
-
-    Raises:
-        ConflictError: it has changed since it was read.
-        ApiError: as `put_claim`.
-
-    """
-    if not has_finalizer(claim):
-        return claim
-    return put_claim(
-        writer,
-        WritePoint.FINALIZER_REMOVAL,
-        without_finalizer(claim),
-        stands=lambda live: not has_finalizer(live),
-    )
-
-
-def _changed(writer: Writer, claim: JsonObject, error: ApiError) -> ClaimChangedError:
-    """Say what became of a claim that could not be written."""
-    name = name_of(claim)
-    try:
-        live = read_claim(writer.client, claim)
-    except (ConflictError, NotFoundError):
-        return ClaimChangedError(f"claim {name} got deleted in the meantime")
-    except ApiError:
-        # What it is like now is not known; that it is not as planned is.
-        return ClaimChangedError(f"claim {name} changed in the meantime: {error.message}")
-    return ClaimChangedError(f"claim {name} {_what_changed(claim, live, error)}", live)
-
-
-def _what_changed(claim: JsonObject, live: JsonObject, error: ApiError) -> str:
-    allocation = allocation_of(live)
-    if is_deleting(live):
-        return "got deleted in the meantime"
-    if allocation is None and allocation_of(claim) is not None:
-        return "got deallocated in the meantime"
-    if allocation is not None and not is_same_allocation(allocation, allocation_of(claim)):
-        return "got allocated elsewhere in the meantime"
-    if version_of(live) == version_of(claim):
-        return f"could not be written: {error.message}"
-    return "changed in the meantime"

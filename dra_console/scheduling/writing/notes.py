@@ -19,6 +19,7 @@ from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.models import WrittenAllocation
 from dra_console.scheduling.writing import points
+from dra_console.scheduling.writing.claim_changes import ClaimChangedError
 from dra_console.scheduling.writing.claim_status import (
     allocation_of,
     has_finalizer,
@@ -27,9 +28,10 @@ from dra_console.scheduling.writing.claim_status import (
     uid_of,
     version_of,
 )
-from dra_console.scheduling.writing.claim_writes import ClaimChangedError, protect, unprotect
+from dra_console.scheduling.writing.claim_writes import protect
 from dra_console.scheduling.writing.points import WritePoint
 from dra_console.scheduling.writing.sending import Writer, read_claim
+from dra_console.scheduling.writing.taking_back import unprotect
 from dra_console.scheduling.writing.turns import hold_turn
 
 log = structlog.get_logger()

@@ -18,6 +18,7 @@ from dra_console.scheduling.writing.binding_conditions import (
     has_binding_conditions,
     preparation_of,
 )
+from dra_console.scheduling.writing.claim_changes import ClaimChangedError
 from dra_console.scheduling.writing.claim_status import (
     consumers_of,
     is_reserved_for,
@@ -25,15 +26,12 @@ from dra_console.scheduling.writing.claim_status import (
     with_allocation,
 )
 from dra_console.scheduling.writing.claim_writes import (
-    ClaimChangedError,
     TooManyConsumersError,
     allocate,
     check_room,
     confirm,
-    free,
     protect,
     reserve,
-    unreserve,
 )
 from dra_console.scheduling.writing.outcomes import (
     Dropped,
@@ -45,6 +43,7 @@ from dra_console.scheduling.writing.outcomes import (
 )
 from dra_console.scheduling.writing.plan import Plan, PodToBind
 from dra_console.scheduling.writing.sending import UndecidedError, Writer
+from dra_console.scheduling.writing.taking_back import free, unreserve
 
 log = structlog.get_logger()
 

@@ -12,6 +12,7 @@ from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.binding import PodChangedError, disown
+from dra_console.scheduling.writing.claim_changes import ClaimChangedError
 from dra_console.scheduling.writing.claim_status import (
     allocation_of,
     consumers_of,
@@ -19,9 +20,9 @@ from dra_console.scheduling.writing.claim_status import (
     name_of,
     uid_of,
 )
-from dra_console.scheduling.writing.claim_writes import ClaimChangedError, free
 from dra_console.scheduling.writing.plan import PodToBind
 from dra_console.scheduling.writing.sending import Writer, read_claim
+from dra_console.scheduling.writing.taking_back import free
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from tests.settings import TEST_DATABASE
 
 pytestmark = pytest.mark.long
 
-ROUNDS = 10
+ROUNDS = 6
 """Each takes a second on an idle machine."""
 
 
@@ -20,5 +20,5 @@ def test_whatever_kills_a_scheduler_claims_end_whole_or_free_and_no_device_is_gi
     assert report["violations"] == []
     assert report["rounds"] == ROUNDS
     assert report["bound"] >= ROUNDS
-    assert sum(count for end, count in report["ends"].items() if end.startswith("killed")) >= 5
-    assert len(report["faults"]) >= 5
+    assert sum(count for end, count in report["ends"].items() if end.startswith("killed")) >= 3
+    assert len(report["faults"]) >= 3
