@@ -12,7 +12,7 @@ from typing import Final
 import redis
 from django.conf import settings
 
-from dra_console.scheduling.allocating.round import Counts
+from dra_console.scheduling.allocating.counts import Counts
 
 ANSWER_SECONDS: Final = 5
 

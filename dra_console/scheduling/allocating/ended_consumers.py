@@ -5,24 +5,39 @@ for one that has ended; it sees that next, and takes reservation and allocation 
 Kubernetes 1.37). Whoever allocated again would do so every second until the pod is deleted.
 """
 
-from dra_console.allocator.errors import DecodeError
+from typing import Final
+
 from dra_console.mirror.models import Cluster, Pod
 from dra_console.scheduling.allocating.pending import FINISHED
-from dra_console.scheduling.allocating.pod_claims import claim_names_of
+
+READ_EVERY_SECONDS: Final = 5.0
+"""There may be thousands of such pods, and claims come a hundred a second."""
 
 
-def ended_consumer(cluster: Cluster, claim_key: str) -> str:
-    """Name a pod on a node that has ended and names the claim `namespace/name`; empty: none."""
-    namespace, _, name = claim_key.partition("/")
-    ended = Pod.objects.filter(cluster=cluster, namespace=namespace, phase__in=FINISHED)
-    for pod in ended.exclude(node_name="").iterator():
-        if _names(pod, name):
-            return pod.name
-    return ""
+class EndedConsumers:
+    """Which claims such pods name, as the mirror had it some seconds ago at most."""
 
+    def __init__(self, cluster: Cluster) -> None:
+        """Know of none yet."""
+        self._cluster: Final = cluster
+        self._names: dict[str, str] = {}
+        self._read_at = float("-inf")
 
-def _names(pod: Pod, claim_name: str) -> bool:
-    try:
-        return any(each == claim_name for _, each in claim_names_of(pod.raw))
-    except DecodeError:
-        return False
+    def of(self, claim_key: str, *, now: float) -> str:
+        """Name a pod on a node that has ended and names the claim `namespace/name`; empty: none.
+
+        `now` is monotonic.
+        """
+        if now - self._read_at >= READ_EVERY_SECONDS:
+            self._read_at = now
+            self._names = self._read()
+        return self._names.get(claim_key, "")
+
+    def _read(self) -> dict[str, str]:
+        ended = Pod.objects.filter(cluster=self._cluster, phase__in=FINISHED).exclude(node_name="")
+        rows = ended.order_by().values_list("namespace", "name", "claim_names")
+        return {
+            f"{namespace}/{claim}": name
+            for namespace, name, claims in rows.iterator()
+            for claim in claims.values()
+        }

@@ -13,6 +13,9 @@ from typing import Final, NamedTuple
 
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 10.0
+REFUSED_PAUSE_SECONDS: Final = 10.0
+"""What only another object changes is tried again so seldom, should that change go unnoticed."""
+
 LOOK_EVERY_SECONDS: Final = 0.25
 """How often those that wait are looked through; there may be thousands."""
 

@@ -1,98 +1,25 @@
-"""One round: plan what is due, one after the other, then write all plans side by side.
-
-Plans are made in the order of the queue (priority, age, name), each on the world with the plans
-before it. Between two rounds the world changes only by what is told to it, so that rounds with
-the same world and queue make the same plans.
-
-A pod or claim that trips planning over something in it is passed over, so that the others do
-not wait for it to be mended; errors of database and Redis end the window.
-"""
+"""One round: plan what is due, write all plans side by side, take in what became of them."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Final
 
 import structlog
 
-from dra_console.allocator.api_json import object_of
-from dra_console.allocator.errors import AllocatorError
-from dra_console.allocator.model import AllocationResult, JsonObject, ResourceClaim
 from dra_console.kube.client import Client
-from dra_console.kube.errors import ApiError
-from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.leases import Lease
 from dra_console.mirror.clock import database_now
-from dra_console.scheduling.allocating.ended_consumers import ended_consumer
-from dra_console.scheduling.allocating.pending import Pending
-from dra_console.scheduling.allocating.pod_claims import claim_names_of
-from dra_console.scheduling.allocating.queueing import Item, Queue, What
+from dra_console.scheduling.allocating.counts import Counts
+from dra_console.scheduling.allocating.drafting import Draft, Drafter
+from dra_console.scheduling.allocating.queueing import REFUSED_PAUSE_SECONDS, Queue, What
 from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.allocating.telling import Teller
-from dra_console.scheduling.planning.plan import plan_pod
-from dra_console.scheduling.planning.plans import NotPlaced, Placed, Refused, Undecided
-from dra_console.scheduling.planning.wishes import PodWish, wish_of_claim, wish_of_pod
-from dra_console.scheduling.writing import outcomes, pod_events, remarks
+from dra_console.scheduling.writing import outcomes, pod_events
 from dra_console.scheduling.writing.commit import write_all
 from dra_console.scheduling.writing.notes import Renewals
 from dra_console.scheduling.writing.outcomes import WriteOutcome
-from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
-from dra_console.scheduling.writing.releasing import free_in_the_way
-from dra_console.scheduling.writing.sending import Writer
-
-PLANS_AT_MOST: Final = 128
-"""Written side by side; the rest is next, so that nobody waits for thousands before him."""
-
-PLANNING_SECONDS: Final = 0.1
-"""After so long the plans that there are go out first."""
-
-REFUSED_PAUSE_SECONDS: Final = 10.0
-"""What only another object changes is tried again so seldom, should that change go unnoticed."""
-
-MALFORMED: Final = (
-    AllocatorError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""How an object of an unexpected shape shows."""
 
 log = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class Counts:
-    """What became of what was tried."""
-
-    rounds: int = 0
-    """Those in which something was tried."""
-
-    seconds: float = 0.0
-    """What they took."""
-
-    planned: int = 0
-    bound: int = 0
-    reserved: int = 0
-    refused: int = 0
-    """Did not fit, or asks for what there is not."""
-
-    dropped: int = 0
-    failed: int = 0
-    waiting: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A plan that was made and is to be written."""
-
-    item: Item
-    tries: int
-    plan: Plan
-    assumed: tuple[str, ...]
-    """Keys of the claims that it allocates."""
 
 
 @dataclass(slots=True)
@@ -111,11 +38,12 @@ class Rounds:
     renewals: Renewals | None = None
     """Where answers are kept until they are written down; without it they are at once."""
 
-    _said: dict[Item, str] = field(default_factory=dict)
+    _drafter: Drafter = field(init=False)
     _teller: Teller = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to tell of the queue."""
+        """Begin to plan, and to tell of the queue."""
+        self._drafter = Drafter(self.client, self.lease, self.resident, self.queue, self.counts)
         self._teller = Teller(self.resident.cluster.pk)
         self._teller.begin()
 
@@ -125,8 +53,9 @@ class Rounds:
         due = self.queue.take(now=began_at, gains=self.resident.gains)
         if not due:
             return False
-        uids = {item: pending.uid for item in due if (pending := self._pending(item)) is not None}
-        drafts = self._draft(due)
+        drafter = self._drafter
+        uids = {item: pending.uid for item in due if (pending := drafter.pending(item)) is not None}
+        drafts = drafter.draft(due)
         if drafts:
             done = write_all(
                 self.client,
@@ -144,192 +73,7 @@ class Rounds:
         self.counts.seconds += time.monotonic() - began_at
         return True
 
-    def _draft(self, due: Mapping[Item, int]) -> list[_Draft]:
-        """Plan what is due, for as long as a round may take."""
-        drafts: list[_Draft] = []
-        ends_at = time.monotonic() + PLANNING_SECONDS
-        waiting = iter(sorted(due, key=self._order))
-        for item in waiting:
-            try:
-                draft = self._try(item, due[item])
-            except MALFORMED as error:
-                log.exception("passed over", item=item.key)
-                self._park(item, due[item], str(error) or type(error).__name__)
-                continue
-            if draft is not None:
-                drafts.append(draft)
-            if len(drafts) >= PLANS_AT_MOST or time.monotonic() >= ends_at:
-                break
-        self.queue.give_back(waiting)
-        return drafts
-
-    def _order(self, item: Item) -> tuple[int, str, str]:
-        pending = self._pending(item)
-        return (0, "", item.key) if pending is None else pending.order
-
-    def _pending(self, item: Item) -> Pending | None:
-        known = self.resident.pods if item.what is What.POD else self.resident.claims
-        return known.get(item.key)
-
-    def _try(self, item: Item, tries: int) -> _Draft | None:
-        pending = self._pending(item)
-        if pending is None:
-            return None
-        raw = pending.raw
-        if item.what is What.CLAIM:
-            if ended := ended_consumer(self.resident.cluster, item.key):
-                self._refuse(item, tries, f"pod {ended} has ended and still names the claim")
-                return None
-            return self._try_claims(item, tries, wish_of_claim(raw), (item.key,), pod=None)
-        keys = []
-        for own_name, name in claim_names_of(raw):
-            key = f"{pending.key.partition('/')[0]}/{name}"
-            if not name or self.resident.claim(key) is None:
-                missing = f"claim {name}" if name else f"the claim for {own_name}"
-                self._park(item, tries, f"{missing} does not exist yet")
-                return None
-            if self.resident.is_unreadable(key):
-                self._park(item, tries, f"claim {name} cannot be read")
-                return None
-            keys.append(key)
-        return self._try_claims(item, tries, wish_of_pod(raw), tuple(keys), pod=raw)
-
-    def _try_claims(
-        self,
-        item: Item,
-        tries: int,
-        wish: PodWish | Refused,
-        keys: tuple[str, ...],
-        *,
-        pod: JsonObject | None,
-    ) -> _Draft | None:
-        if isinstance(wish, Refused):
-            self._refuse(item, tries, wish.reason)
-            return None
-        claims = [claim for key in keys if (claim := self.resident.claim(key)) is not None]
-        planned = plan_pod(
-            self.resident.board,
-            wish,
-            claims,
-            in_flight={each.uid for each in claims if self.resident.is_assumed(each.key)},
-        )
-        self.counts.planned += 1
-        if not isinstance(planned, Placed):
-            self._not_placed(item, tries, planned, pod)
-            return None
-        allocations = {
-            key: planned.allocations[claim.uid]
-            for key, claim in zip(keys, claims, strict=True)
-            if claim.uid in planned.allocations
-        }
-        plan = self._plan(planned.node_name, keys, allocations, pod=pod)
-        if plan is None:
-            self.queue.park(item, now=time.monotonic(), tries=tries)
-            return None
-        self.resident.assume(allocations)
-        if pod is not None:
-            self.resident.board.take_pod(wish, node_name=planned.node_name)
-        return _Draft(item, tries, plan, tuple(allocations))
-
-    def _plan(
-        self,
-        node_name: str,
-        keys: Sequence[str],
-        allocations: Mapping[str, AllocationResult],
-        *,
-        pod: JsonObject | None,
-    ) -> Plan | None:
-        """Make of a placement what is to be written; `None`: a claim has changed meanwhile."""
-        claims: list[PlannedClaim] = []
-        for key in keys:
-            if key in allocations:
-                claims.append(
-                    PlannedClaim(self.resident.claims[key].raw, allocations[key].to_json())
-                )
-            elif (raw := self._allocated(key)) is not None:
-                claims.append(PlannedClaim(raw, None))
-            else:
-                return None
-        if pod is None:
-            return Plan(claims, None)
-        return Plan(claims, PodToBind.of(pod, node_name=node_name))
-
-    def _allocated(self, key: str) -> JsonObject | None:
-        """Read a claim that has its devices already, unless it is another one by now."""
-        namespace, _, name = key.partition("/")
-        try:
-            raw = self.client.get(RESOURCE_CLAIMS, name, namespace=namespace)
-        except ApiError as error:
-            log.info("claim not read", claim=key, reason=str(error))
-            return None
-        known = self.resident.claim(key)
-        self.resident.put_claim(raw)
-        now = self.resident.claim(key)
-        if known is None or now is None or known.allocation is None:
-            return None
-        is_same = (known.uid, known.allocation) == (now.uid, now.allocation)
-        return raw if is_same else None
-
-    def _not_placed(
-        self,
-        item: Item,
-        tries: int,
-        planned: NotPlaced | Refused | Undecided,
-        pod: JsonObject | None,
-    ) -> None:
-        """Say why, and let it wait for what could change that."""
-        self._say(item, planned.reason)
-        now, gains = time.monotonic(), self.resident.gains
-        # A class that does not exist, or a device that breaks a selector, may change as well.
-        self.queue.park(item, now=now, tries=tries, gains=gains, reason=planned.reason)
-        if isinstance(planned, NotPlaced) and pod is not None and planned.unavailable:
-            self._free_in_the_way(pod, planned.unavailable)
-
-    def _refuse(self, item: Item, tries: int, reason: str) -> None:
-        """Let wait what only another version of it would change; it is told of that."""
-        self._say(item, reason)
-        self.queue.park(
-            item,
-            now=time.monotonic(),
-            tries=tries,
-            pause_seconds=REFUSED_PAUSE_SECONDS,
-            reason=reason,
-        )
-
-    def _say(self, item: Item, reason: str) -> None:
-        """Tell users once why a pod or claim waits, until the reason is another one."""
-        self.counts.refused += 1
-        pending = self._pending(item)
-        if pending is None or self._said.get(item) == reason:
-            return
-        self._said[item] = reason
-        if item.what is What.CLAIM:
-            pod_events.failed_allocation(self.client, pending.raw, reason)
-            return
-        namespace, _, name = pending.key.partition("/")
-        regarding = remarks.pod_named(namespace, name, pending.uid)
-        pod_events.recorder_of(self.client).say(remarks.failed_scheduling(regarding, reason))
-
-    def _free_in_the_way(self, pod: JsonObject, unavailable: Iterable[ResourceClaim]) -> None:
-        """Free one allocated claim that keeps its own pod from every node (PostFilter)."""
-        uid = str(object_of(pod.get("metadata")).get("uid", ""))
-        for claim in unavailable:
-            if {each.uid for each in claim.reserved_for} - {uid}:
-                continue
-            raw = self._allocated(claim.key)
-            if raw is not None:
-                freed = free_in_the_way(
-                    Writer(self.client, self.lease),
-                    self.resident.cluster,
-                    raw,
-                    pod=PodToBind.of(pod, node_name=""),
-                )
-                if freed is not None:
-                    self.resident.doubt_no_more(claim.key)
-                    self.resident.put_claim(freed)
-            return
-
-    def _take(self, draft: _Draft, outcome: WriteOutcome) -> None:
+    def _take(self, draft: Draft, outcome: WriteOutcome) -> None:
         """Let the world be as the writing of a plan has left it."""
         for raw in outcome.claims:
             self.resident.settle(raw)
@@ -340,7 +84,7 @@ class Rounds:
         now = time.monotonic()
         match outcome:
             case outcomes.Written():
-                self._said.pop(draft.item, None)
+                self._drafter.forget(draft.item)
                 if draft.item.what is What.POD:
                     self.counts.bound += 1
                     self.resident.bound(draft.item.key)
@@ -382,14 +126,3 @@ class Rounds:
         log.info("plan not written", item=draft.item.key, reason=outcome.reason)
         if draft.plan.pod is not None:
             self.resident.board.let_pod_go(draft.plan.pod.uid)
-
-    def _park(self, item: Item, tries: int, reason: str) -> None:
-        """Let wait what a change of a claim or pod brings back."""
-        log.info("waits", item=item.key, reason=reason)
-        self.queue.park(
-            item,
-            now=time.monotonic(),
-            tries=tries,
-            pause_seconds=REFUSED_PAUSE_SECONDS,
-            reason=reason,
-        )

@@ -7,7 +7,7 @@ included. In between the world stays in memory, so that a claim is planned withi
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -16,15 +16,21 @@ import structlog
 from django.db import InterfaceError, InternalError, OperationalError, connection
 from redis import RedisError
 
-from dra_console.allocator.api_json import object_of
-from dra_console.kube.client import Client
-from dra_console.kube.errors import ApiError, ForbiddenError, NotFoundError
-from dra_console.kube.kinds import NAMESPACES, PODS, RESOURCE_CLAIMS
+from dra_console.kube.errors import ApiError
+from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
 from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.allocating import wakes
+from dra_console.scheduling.allocating.beginning import (
+    SCHEDULED_BY_US,
+    Begun,
+    CalledOffError,
+    NotMirroredError,
+    begin,
+)
 from dra_console.scheduling.allocating.counting import Counter
+from dra_console.scheduling.allocating.counts import Counts
 from dra_console.scheduling.allocating.feed import (
     Change,
     Feed,
@@ -33,15 +39,10 @@ from dra_console.scheduling.allocating.feed import (
     Source,
     open_feed,
 )
-from dra_console.scheduling.allocating.opening import NotMirrored, open_resident
-from dra_console.scheduling.allocating.round import Counts, Rounds
-from dra_console.scheduling.allocating.waiting_list import WaitingList
 from dra_console.scheduling.allocating.wakes import ROOM, Wake
 from dra_console.scheduling.errors import TurnOverError
-from dra_console.scheduling.names import SCHEDULER_NAME
 from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.sending import Writer
-from dra_console.scheduling.writing.turns import hold_turn
 
 WINDOW_SECONDS: Final = 60
 IDLE_SECONDS: Final = 20
@@ -56,9 +57,6 @@ GRACE_SECONDS: Final = 30
 """Watches are asked for longer than the window lasts, so that it ends first."""
 
 log = structlog.get_logger()
-
-
-SCHEDULED_BY_US: Final = f"spec.schedulerName={SCHEDULER_NAME}"
 
 
 class Ended(Enum):
@@ -92,24 +90,6 @@ class Window:
     """Tells that the worker wants to stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The world as a window finds it, and the versions from which to watch on."""
-
-    waiting: WaitingList
-    rounds: Rounds
-    claims_version: str
-    pods_version: str
-
-
-class CalledOffError(Exception):
-    """The window must end before its time."""
-
-
-class NotMirroredError(CalledOffError):
-    """The window may not begin yet."""
-
-
 def allocate(window: Window) -> tuple[Ended, Counts]:
     """Allocate for a cluster until the window ends."""
     counts = Counts()
@@ -129,38 +109,12 @@ def allocate(window: Window) -> tuple[Ended, Counts]:
     return Ended.FAILED, counts
 
 
-def begin(cluster: Cluster, *, client: Client, lease: Lease, pool: Executor | None = None) -> Begun:
-    """Take the turn and read everything anew.
-
-    Raises:
-        CalledOffError: nothing may be allocated now.
-        TurnOverError: a newer holder of the lease has begun.
-        ApiError: the API server failed.
-
-    """
-    hold_turn(cluster, fence=lease.fence)
-    notes.forget_shown(cluster, fence=lease.fence)
-    doubtful = notes.settle(Writer(client, lease), cluster).doubtful
-    opened = open_resident(cluster)
-    if isinstance(opened, NotMirrored):
-        raise NotMirroredError(f"not mirrored yet: {', '.join(opened.plurals)}")
-    _confirm_cluster(client, cluster)
-    pods = client.list(PODS, field_selector=f"{SCHEDULED_BY_US},spec.nodeName=")
-    for pod in pods.items:
-        opened.resident.put_pod(pod)
-    waiting = WaitingList(opened.resident)
-    rounds = Rounds(client, lease, opened.resident, waiting.queue, pool)
-    rounds.doubtful.update(doubtful)
-    return Begun(waiting, rounds, opened.claims_version, pods.resource_version)
-
-
 def _allocate(window: Window, counts: Counts) -> Ended:
     client = client_of(window.cluster)
     # What is said from now on is heard, or is in what is read after this.
     wakes.clear(window.cluster.pk)
     with ThreadPoolExecutor(WRITING_THREADS, thread_name_prefix="allocation write") as pool:
-        begun = begin(window.cluster, client=client, lease=window.lease, pool=pool)
-        begun.rounds.counts = counts
+        begun = begin(window.cluster, client=client, lease=window.lease, pool=pool, counts=counts)
         begun.rounds.renewals = notes.Renewals()
         claims_version = begun.claims_version
         for is_again in (False, True):
@@ -290,18 +244,3 @@ class _Loop:
         self._rounds.doubtful -= decided
         for key in self._resident.decide(decided, settled.claims):
             self._waiting.claim_changed(key)
-
-
-def _confirm_cluster(client: Client, cluster: Cluster) -> None:
-    """Make sure that the API server is that of the cluster that was mirrored.
-
-    A console that may not read namespaces cannot tell, and neither can the mirror.
-    """
-    try:
-        found = client.get(NAMESPACES, "kube-system")
-    except (ForbiddenError, NotFoundError):
-        return
-    uid = object_of(found.get("metadata")).get("uid")
-    known = Cluster.objects.filter(pk=cluster.pk).values_list("kube_system_uid", flat=True).first()
-    if known and uid != known:
-        raise CalledOffError("another cluster answers than the one that is mirrored")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dra_console.leases import Lease
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cluster, Cursor
+from dra_console.scheduling.allocating.beginning import CalledOffError, begin
 from dra_console.scheduling.allocating.explaining import explain_waiting
 from dra_console.scheduling.allocating.resident import Resident
-from dra_console.scheduling.allocating.window import CalledOffError, begin
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.sync.cursors import make_cursors
 

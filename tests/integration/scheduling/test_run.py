@@ -168,7 +168,8 @@ def test_equal_attempts_are_folded(world: World) -> None:
     for _ in range(3):
         world.run()
 
-    assert [attempt.repeats for attempt in Attempt.objects.all()] == [2]
+    # How often is counted every few seconds, not at once.
+    assert Attempt.objects.count() == 1
 
 
 def test_a_claim_that_somebody_else_changed_is_planned_anew(world: World) -> None:

@@ -26,7 +26,7 @@ from dra_console.kube.kinds import (
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, Cursor, Pod
 from dra_console.scheduling.allocating import wakes, window
-from dra_console.scheduling.allocating.round import Counts
+from dra_console.scheduling.allocating.counts import Counts
 from dra_console.scheduling.allocating.wakes import Wake
 from dra_console.scheduling.allocating.window import Ended, Window, allocate
 from dra_console.scheduling.models import WrittenAllocation
