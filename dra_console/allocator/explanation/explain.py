@@ -39,7 +39,7 @@ __all__ = [
     "NodeAccount",
     "Suggestion",
     "explain",
-    "explain_use",
+    "explain_misfit",
 ]
 
 
@@ -68,22 +68,20 @@ def explain(  # noqa: PLR0913  what a pod is asked with, each by name
         return _malformed(error)
 
 
-def explain_use(
+def explain_misfit(
     index: Index,
     claims: Sequence[ResourceClaim],
     *,
     nodes: Sequence[Node],
     left_out: Mapping[str, str] = NOBODY_LEFT_OUT,
-    step_budget: int = DEFAULT_STEP_BUDGET,
 ) -> Explanation:
-    """Explain pending claims where devices are used otherwise than any snapshot says.
+    """Explain claims that are known not to fit, where devices are used as the index has it.
 
-    The index has the use. No changes are suggested, since nobody holds those devices yet.
-    `nodes` are those that may be used, in order; `left_out` says why others may not.
+    They are not searched for once more, and no changes are suggested. `nodes` are those that may
+    be used, in order; `left_out` says why others may not.
     """
     try:
-        inquiry = _inquire(index, (), claims, nodes, left_out)
-        return inquiry.pending(step_budget, advises=False)
+        return _inquire(index, (), claims, nodes, left_out).refused()
     except NodeSelectorError as error:
         return _malformed(error)
 

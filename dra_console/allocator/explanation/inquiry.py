@@ -66,8 +66,12 @@ class Inquiry:
         name = self.nodes[0].name if is_bound and self.nodes else None
         return self._fits(results, node_name=name, steps=0, verb="Allocated")
 
-    def pending(self, step_budget: int, *, advises: bool = True) -> Explanation:
-        """Search, and explain what came of it; `advises` also tries changes that would help."""
+    def refused(self) -> Explanation:
+        """Explain claims that are known not to fit; no changes are tried."""
+        return self._does_not_fit(steps=0, advises=False)
+
+    def pending(self, step_budget: int) -> Explanation:
+        """Search, and explain what came of it."""
         found = first_fit(self.index, self.claims, nodes=self.nodes, step_budget=step_budget)
         steps = found.outcome.steps
         match found.outcome:
@@ -78,15 +82,14 @@ class Inquiry:
                 return self._fits(results, node_name=name, steps=steps, verb="Fits")
             case BrokenInput() as broken:
                 headline = wording.broken(broken, self.claims, self._evidence(broken.device))
-                repairs = self._repairs() if advises else ()
                 return self._unanswered(
-                    ExplainedOutcome.BROKEN, headline, steps=steps, suggestions=repairs
+                    ExplainedOutcome.BROKEN, headline, steps=steps, suggestions=self._repairs()
                 )
             case BudgetExhausted():
                 headline = f"The search ended without an answer after {steps} steps."
                 return self._unanswered(ExplainedOutcome.BUDGET, headline, steps=steps)
             case _:
-                return self._does_not_fit(steps=steps, advises=advises)
+                return self._does_not_fit(steps=steps, advises=True)
 
     def _fits(
         self,

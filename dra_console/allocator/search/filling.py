@@ -24,17 +24,16 @@ from dra_console.allocator.outcomes import (
     DoesNotFit,
 )
 from dra_console.allocator.search.asks import PreparedClaim, prepare
-from dra_console.allocator.search.cases import Case, Cases
+from dra_console.allocator.search.cases import Case
+from dra_console.allocator.search.looked_at import looked_at
 from dra_console.allocator.search.placed import Placed
 from dra_console.allocator.search.records import Record
-from dra_console.allocator.search.register import Register
 from dra_console.allocator.search.search import search_prepared
 from dra_console.allocator.search.signatures import sight_of
 from dra_console.allocator.search.solutions import Solution, solution_of
 from dra_console.allocator.search.together import LEAST_STEPS, Together, entangled, fill_together
 from dra_console.allocator.world.bookings import Bookings
 from dra_console.allocator.world.index import Index
-from dra_console.allocator.world.nodes import NodeSelectorError
 
 PODS_A_NODE: Final = 256
 """Found on one node before it is said to take at least so many: some claims never run out."""
@@ -190,22 +189,15 @@ class _Run:
         claims = [claim.claim for shape in self._shapes for claim in shape]
         sight = sight_of(claims, classes=self._index.classes)
         view = self._index.views.covering(sight.reads, compares_capacity=sight.compares_capacity)
-        register = Register(replace(self._index, nodes=tuple(nodes)))
-        cases = Cases(view, register.uses, sees_held=sight.looks_at_held_devices)
+        found = looked_at(self._index, view, nodes, sees_held=sight.looks_at_held_devices)
         is_entangled = entangled(self._index, self._shapes)
         alike: dict[int, list[tuple[Record, Case]]] = {}
         tangled: list[Node] = []
-        for position, node in enumerate(nodes):
-            try:
-                record = register.record(position)
-                case = cases.of(position, record)
-            except NodeSelectorError:
-                tangled.append(node)
-                continue
-            if is_entangled(record):
+        for node, each in zip(nodes, found, strict=True):
+            if each is None or is_entangled(each[0]):
                 tangled.append(node)
             else:
-                alike.setdefault(case.number, []).append((record, case))
+                alike.setdefault(each[1].number, []).append(each)
         return [tuple(members) for members in alike.values()], tangled
 
     def _fill_case(self, members: tuple[tuple[Record, Case], ...]) -> FilledCase:

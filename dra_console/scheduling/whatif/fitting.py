@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dra_console.allocator.explanation.explain import Explanation, explain, explain_use
+from dra_console.allocator.explanation.explain import (
+    ExplainedOutcome,
+    Explanation,
+    explain,
+    explain_misfit,
+)
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import ResourceClaim
 from dra_console.allocator.search.filled_usage import filled_usage
@@ -63,10 +68,14 @@ def fit(world: World, claims: Sequence[ResourceClaim]) -> Fit:
     filling = fill(index, [claims], nodes=nodes)
     count = filling.count()
     explanation: Explanation | None = None
-    if not count and not filling.is_lower_bound:
+    if count and filling.broken is not None:
+        explanation = Explanation(
+            ExplainedOutcome.BROKEN, str(filling.broken), detail="", node=None, groups=()
+        )
+    elif filling.broken is not None or (not count and not filling.is_lower_bound):
         explanation = explain(world.snapshot, claims, left_out=world.unusable)
     elif not filling.is_lower_bound:
-        explanation = explain_use(
+        explanation = explain_misfit(
             _filled(index, filling, claims), claims, nodes=nodes, left_out=world.unusable
         )
     return Fit(
@@ -104,8 +113,12 @@ def add_pods(
         counts[placed.node.name] = counts.get(placed.node.name, 0) + 1
     world = replace(world, snapshot=after)
     stopped = ""
-    if len(done.placed) < count:
-        stopped = explain_use(
+    if done.broken is not None:
+        stopped = str(done.broken)
+    elif len(done.placed) < count and done.is_lower_bound:
+        stopped = "The search was cut off before it came to an end."
+    elif len(done.placed) < count:
+        stopped = explain_misfit(
             index_of(after), claims, nodes=nodes, left_out=world.unusable
         ).headline
     return world, Added(count, len(done.placed), folded(counts), stopped)
