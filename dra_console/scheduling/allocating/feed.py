@@ -28,7 +28,10 @@ POLL_SECONDS: Final = 1
 """How soon a source's thread notices that the window is over."""
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
-"""A server that ends watches sooner than this is not asked again."""
+SHORT_WATCHES: Final = 5
+"""A busy server may end some sooner than this; one that ends more in a row is not asked again."""
+
+FIRST_PAUSE_SECONDS: Final = 0.05
 
 
 class FeedEndedError(Exception):
@@ -106,13 +109,18 @@ class Feed:
         goes on from where it was.
         """
         version = source.resource_version
+        ended_soon = 0
         try:
             while not self._closed.is_set():
                 began_at = time.monotonic()
                 version = self._watch(source, version)
-                if time.monotonic() - began_at < SHORTEST_WATCH_SECONDS:
+                lasted = time.monotonic() - began_at
+                ended_soon = 0 if lasted >= SHORTEST_WATCH_SECONDS else ended_soon + 1
+                if ended_soon > SHORT_WATCHES:
                     self._end(FeedEndedError(f"watches of {source.kind.plural} end at once"))
                     return
+                if ended_soon:
+                    self._closed.wait(FIRST_PAUSE_SECONDS * 2**ended_soon)
         except ExpiredError as error:
             self._end(FeedExpiredError(str(error)))
         except ApiError as error:
