@@ -40,5 +40,5 @@ def _named(resolver: URLResolver, namespace: str) -> list[str]:
         if isinstance(entry, URLResolver):
             found += _named(entry, namespace)
         elif resolver.namespace == namespace:
-            found.append(re.sub(r"<(?:str|path):(\w+)>", r"{\1}", str(entry.pattern)))
+            found.append(re.sub(r"<(?:int|str|path):(\w+)>", r"{\1}", str(entry.pattern)))
     return found
