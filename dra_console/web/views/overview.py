@@ -75,9 +75,7 @@ def overview(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         concerns = _inventory_concerns(cluster, states, pools=pools, live=live) + concerns
     else:
         lines = tuple(replace(line, note="") for line in lines)
-    conflicts = kinds_and_severities(
-        cluster, namespaces=reader.namespaces, now=database_now()
-    )
+    conflicts = kinds_and_severities(cluster, namespaces=reader.namespaces, now=database_now())
     concerns = conflict_concerns(conflicts) + concerns
     waiting = _waiting(cluster, reader)
     context = {
