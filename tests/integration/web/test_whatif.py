@@ -55,7 +55,7 @@ def test_edits_are_added_and_taken_out_by_forms_and_links_alone(as_admin: Client
     assert "Drain node gpu-01" in text
     assert "2 claims on them: 2 would lose their devices" in text
     page = as_admin.get(both).content.decode()
-    [without, _] = re.findall(r'line-end" href="([^"]*)"', page)
+    [without, _] = re.findall(r'line-end"\s+href="([^"]*)"', page)
     assert "Drain node gpu-01" in text_of(as_admin, unescape(without))
     assert "Add 3 nodes" not in text_of(as_admin, unescape(without))
 
