@@ -30,10 +30,12 @@ hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_published_is_kept() -> None:
-    """Let no test see what the one before published: both begin with the same primary keys."""
+def _nothing_of_other_tests_is_kept() -> None:
+    """Let no test see what the one before read: both begin with the same primary keys."""
     if rows := sys.modules.get("dra_console.mirror.device_rows"):
         rows.forget_published()
+    if decoded := sys.modules.get("dra_console.scheduling.world.decoded"):
+        decoded.forget_all_but(())
 
 
 def pytest_sessionfinish() -> None:

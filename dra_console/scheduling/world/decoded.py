@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from django.db.models import QuerySet
 
@@ -77,6 +77,10 @@ class Entries(Generic[Decoded]):
         return tuple(each.read for each in self.of.values() if isinstance(each.read, LeftOut))
 
 
+_kinds: "Final[list[DecodedKind[Any]]]" = []
+"""All that keep decoded objects, here and in the rooms above."""
+
+
 class DecodedKind(Generic[Decoded]):
     """Decoded objects of one kind, of all clusters; safe to share between threads."""
 
@@ -89,6 +93,7 @@ class DecodedKind(Generic[Decoded]):
         self._decode: Final = decode
         self._kept: Final[dict[int, Entries[Decoded]]] = {}
         self._lock: Final = Lock()
+        _kinds.append(self)
 
     def read(self, cluster: mirror.Cluster) -> Entries[Decoded]:
         """Read all objects; those of versions that are known cost next to nothing.
@@ -175,6 +180,10 @@ RULE_ROWS: Final = DecodedKind(DEVICE_TAINT_RULES, mirror.DeviceTaintRule, decod
 
 def forget_removed_clusters() -> None:
     """Drop what is kept of clusters that were removed from the console."""
-    cluster_ids = set(mirror.Cluster.objects.values_list("pk", flat=True))
-    for kind in (NODE_ROWS, SLICE_ROWS, CLASS_ROWS, CLAIM_ROWS, RULE_ROWS):
+    forget_all_but(set(mirror.Cluster.objects.values_list("pk", flat=True)))
+
+
+def forget_all_but(cluster_ids: Collection[int]) -> None:
+    """Drop what is kept of all other clusters."""
+    for kind in _kinds:
         kind.forget_all_but(cluster_ids)

@@ -7,19 +7,12 @@ they are in use, whatever else it says.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import islice
-
-import structlog
 
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.model import Json, ResourceClaim, Snapshot
-from dra_console.kube.client import Client
-from dra_console.kube.errors import ApiError, NotFoundError
-from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.mirror import models as mirror
-from dra_console.mirror.clock import database_now
 from dra_console.scheduling.models import WrittenAllocation
 from dra_console.scheduling.world.decoded import (
     CLAIM_ROWS,
@@ -32,15 +25,6 @@ from dra_console.scheduling.world.decoded import (
     forget_removed_clusters,
 )
 from dra_console.scheduling.world.left_out import LeftOut
-
-ASK_AFTER = timedelta(seconds=10)
-"""A write that the mirror has not shown for so long is looked up at the API server."""
-
-WRITE_LIFE = timedelta(seconds=90)
-"""A write whose answer was lost may still happen for so long: API servers end a request
-after 60 s by default."""
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,39 +55,6 @@ def read_snapshot(cluster: mirror.Cluster) -> ReadSnapshot:
     )
     kinds = (claims, nodes, slices, classes, rules)
     return ReadSnapshot(snapshot, tuple(found for kind in kinds for found in kind.unreadable))
-
-
-def settle_written(cluster: mirror.Cluster, client: Client) -> None:
-    """Forget noted writes that the mirror shows, or that turn out not to stand."""
-    for note in WrittenAllocation.objects.filter(cluster=cluster):
-        row = mirror.ResourceClaim.objects.filter(cluster=cluster, uid=note.claim_uid).first()
-        if row is None or row.allocation is not None or _is_superseded(note, client):
-            note.delete()
-
-
-def _is_superseded(note: WrittenAllocation, client: Client) -> bool:
-    """Tell whether the API server does not hold the noted allocation, and never will.
-
-    Each write carries the version that it is based on: once the claim has another one, a
-    write that is still under way is refused.
-    """
-    age = database_now() - note.written_at
-    if age < ASK_AFTER:
-        return False
-    metadata = note.raw["metadata"]
-    try:
-        live = client.get(RESOURCE_CLAIMS, metadata["name"], namespace=metadata["namespace"])
-    except NotFoundError:
-        return True
-    except ApiError as error:
-        log.warning("noted allocation not checked", claim=note.claim_uid, error=str(error))
-        return False
-    live_metadata = object_of(live.get("metadata"))
-    if live_metadata.get("uid") != note.claim_uid:
-        return True
-    if object_of(live.get("status")).get("allocation") is not None:
-        return False
-    return live_metadata.get("resourceVersion") != metadata["resourceVersion"] or age > WRITE_LIFE
 
 
 def _with_written(

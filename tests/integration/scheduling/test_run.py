@@ -1,7 +1,7 @@
 """Whole scheduling runs: a real API server, mirror rows from its own answers, real leases."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, ObjectProblem, Pod
 from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.models import Attempt, WrittenAllocation
-from dra_console.scheduling.world.snapshot import read_snapshot, settle_written
+from dra_console.scheduling.world.snapshot import read_snapshot
 from dra_console.scheduling.writing.turns import hold_turn
 from dra_console.sync.reconcile import apply
 from tests.builders.objects import (
@@ -342,39 +342,6 @@ def test_a_claim_of_a_pod_that_is_bound_but_not_yet_shown_so_is_not_freed(world:
     world.run()
 
     assert world.claim("train")["status"]["allocation"]
-
-
-def a_note_of_a_lost_answer(world: World, *, seconds_ago: int) -> WrittenAllocation:
-    """Note an allocation of gpu-0 that the API server does not have."""
-    claim: Any = world.create(a_claim("train"))
-    world.mirror()
-    return WrittenAllocation.objects.create(
-        cluster=world.cluster,
-        claim_uid=claim["metadata"]["uid"],
-        raw={**claim, "status": {"allocation": an_allocation()}},
-        written_at=datetime.now(UTC) - timedelta(seconds=seconds_ago),
-    )
-
-
-@pytest.mark.parametrize(("seconds_ago", "stays"), [(5, True), (60, True), (100, False)])
-def test_a_write_whose_answer_was_lost_counts_for_as_long_as_it_may_happen(
-    world: World, *, seconds_ago: int, stays: bool
-) -> None:
-    a_note_of_a_lost_answer(world, seconds_ago=seconds_ago)
-
-    settle_written(world.cluster, world.client)
-
-    assert WrittenAllocation.objects.exists() is stays
-
-
-def test_a_lost_write_is_forgotten_once_the_claim_has_another_version(world: World) -> None:
-    a_note_of_a_lost_answer(world, seconds_ago=11)
-    label: JsonObject = {"metadata": {"labels": {"changed": "meanwhile"}}}
-    world.client.merge_patch(RESOURCE_CLAIMS, "train", label, namespace=NAMESPACE)
-
-    settle_written(world.cluster, world.client)
-
-    assert not WrittenAllocation.objects.exists()
 
 
 def test_what_a_run_cannot_read_is_told_until_it_can(world: World) -> None:
