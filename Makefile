@@ -75,14 +75,14 @@ endif
 # shorter run is shown when it is over.
 .PHONY: test-e2e test-sqlite
 test-e2e:
-	$(BIN)/python -m pytest -q tests/e2e
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/e2e
 test-sqlite:
 	@shown=$$(DRA_TEST_DATABASE=sqlite $(BIN)/python -m pytest -q -n 2 $(TEST_FILES_APART) tests/unit/sync tests/unit/mirror tests/integration/scheduling 2>&1); \
 	status=$$?; printf '\nOn SQLite:\n%s\n' "$$shown"; exit $$status
 
 .PHONY: e2e
 e2e: setup system-packages ## Run the browser walk alone and renew the README's screenshots
-	DRA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/e2e
+	DRA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/e2e
 
 .PHONY: cluster-tools
 cluster-tools: $(VENV)/.base ## Build a real Kubernetes into a cache folder, once (a quarter of an hour)
