@@ -79,25 +79,28 @@ def disown(writer: Writer, pod: PodToBind, message: str) -> bool:
         ApiError: the server refused or failed.
 
     """
-    live = unbound(writer.client, pod)
-    if live is None:
-        return False
-    now = datetime.now(UTC)
-    if disowned_at(live) == seconds_text(now):
-        now += timedelta(seconds=1)
-    patch: JsonObject = {
-        "metadata": {"resourceVersion": _version(live)},
-        "status": {"conditions": unschedulable(live, message, disowned=now)},
-    }
-    writer.before(WritePoint.DISOWNING)
-    try:
-        writer.client.merge_patch(
-            PODS, pod.name, patch, namespace=pod.namespace, subresource="status"
-        )
-    except ConflictError:
-        return False
-    points.after(WritePoint.DISOWNING)
-    return True
+    for _ in range(TRIES):
+        live = unbound(writer.client, pod)
+        if live is None:
+            return False
+        now = datetime.now(UTC)
+        if disowned_at(live) == seconds_text(now):
+            now += timedelta(seconds=1)
+        patch: JsonObject = {
+            "metadata": {"resourceVersion": _version(live)},
+            "status": {"conditions": unschedulable(live, message, disowned=now)},
+        }
+        writer.before(WritePoint.DISOWNING)
+        try:
+            writer.client.merge_patch(
+                PODS, pod.name, patch, namespace=pod.namespace, subresource="status"
+            )
+        except ConflictError:
+            # Its condition, say, was written just now, by the background of ours.
+            continue
+        points.after(WritePoint.DISOWNING)
+        return True
+    return False
 
 
 def unbound(client: Client, pod: PodToBind) -> JsonObject | None:

@@ -9,6 +9,7 @@ from dra_console.scheduling.allocating.beginning import CalledOffError, begin
 from dra_console.scheduling.allocating.explaining import explain_waiting
 from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.errors import TurnOverError
+from dra_console.scheduling.writing.pod_events import recorder_of
 from dra_console.sync.cursors import make_cursors
 
 
@@ -25,11 +26,14 @@ def allocate_once(
 
     `also` may tell the world of more, as a watch would.
     """
+    client = client_of(cluster)
     try:
-        begun = begin(cluster, client=client_of(cluster), lease=lease)
+        begun = begin(cluster, client=client, lease=lease)
     except (CalledOffError, TurnOverError):
         return 0
     also(begun.waiting.resident)
     begun.rounds.run()
+    # Events are written in the background.
+    assert recorder_of(client).wait(timeout_seconds=30)
     explain_waiting(cluster)
     return begun.rounds.counts.bound
