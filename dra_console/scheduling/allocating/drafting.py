@@ -250,8 +250,9 @@ class Drafter:
             pod_events.failed_allocation(self.client, pending.raw, reason)
             return
         namespace, _, name = pending.key.partition("/")
-        regarding = remarks.pod_named(namespace, name, pending.uid)
-        pod_events.recorder_of(self.client).say(remarks.failed_scheduling(regarding, reason))
+        pod_events.failed_scheduling(
+            self.client, remarks.pod_named(namespace, name, pending.uid), reason
+        )
 
     def _free_in_the_way(self, pod: JsonObject, unavailable: Iterable[ResourceClaim]) -> None:
         """Free one allocated claim that keeps its own pod from every node (PostFilter)."""

@@ -5,7 +5,6 @@ from functools import lru_cache
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
-from dra_console.mirror.models import Pod
 from dra_console.scheduling.writing import remarks
 from dra_console.scheduling.writing.outcomes import (
     Dropped,
@@ -16,7 +15,7 @@ from dra_console.scheduling.writing.outcomes import (
 )
 from dra_console.scheduling.writing.plan import Plan
 from dra_console.scheduling.writing.recorder import Recorder
-from dra_console.scheduling.writing.remarks import Remark
+from dra_console.scheduling.writing.remarks import Regarding, Remark
 
 
 @lru_cache(maxsize=64)
@@ -33,10 +32,9 @@ def tell(client: Client, told: Iterable[tuple[Plan, WriteOutcome]]) -> None:
             recorder.say(remark)
 
 
-def failed_scheduling(client: Client, pod: Pod, message: str) -> None:
+def failed_scheduling(client: Client, pod: Regarding, message: str) -> None:
     """Say why the pod was not placed; returns at once."""
-    regarding = remarks.pod_named(pod.namespace, pod.name, pod.uid)
-    recorder_of(client).say(remarks.failed_scheduling(regarding, message))
+    recorder_of(client).say(remarks.failed_scheduling(pod, message))
 
 
 def failed_allocation(client: Client, claim: JsonObject, message: str) -> None:
