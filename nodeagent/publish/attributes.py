@@ -20,7 +20,7 @@ from nodeagent.devices.mig import (
 )
 from nodeagent.devices.model import Device, Gpu, MigMode, Source
 from nodeagent.fields import JsonObject
-from nodeagent.publish.quantity import quantity_of_bytes
+from nodeagent.quantity import quantity_of_bytes
 
 log = structlog.get_logger()
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
-from nodeagent.publish.quantity import value_of
 from nodeagent.publish.slices import DesiredSlice
+from nodeagent.quantity import value_of
 
 INDEX_DIGITS: Final = 5
 QUANTITY_MAPS: Final = frozenset({"capacity", "counters"})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeagent.publish.quantity import quantity_of_bytes, value_of
+from nodeagent.quantity import quantity_of_bytes, value_of
 
 
 @given(st.integers(0, 2**62))
