@@ -25,8 +25,28 @@ FIRST_SIMULATED_CAPABILITY: Final = 3
 CAPABILITIES_PER_GPU: Final = 512
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a claim holds a device, as far as the container's edits depend on it."""
+
+    gpu_instance_id: int | None = None
+    """Of the MIG instance that the claim's plan created; `None`: of the partition itself."""
+
+    compute_instance_id: int | None = None
+    is_administrative: bool = False
+    """The claim watches over a device that others use (`adminAccess`)."""
+
+
+PLAIN: Final = Access()
+"""The device is the claim's, as it is."""
+
+
 class EditsSource(Protocol):
-    """Knows how this node's devices get into a container."""
+    """Knows how this node's devices get into a container.
+
+    What a way of sharing needs on top (MPS: pipe directory and shared memory) comes from the
+    caller: `edits.of(device, access).merged(extra)`.
+    """
 
     def common(self) -> ContainerEdits:
         """Return what every container with one of the claim's devices gets.
@@ -37,7 +57,7 @@ class EditsSource(Protocol):
         """
         ...
 
-    def of(self, device: Device) -> ContainerEdits:
+    def of(self, device: Device, access: Access = PLAIN) -> ContainerEdits:
         """Return what comes with one device; never empty.
 
         Raises:
@@ -61,7 +81,7 @@ class NvidiaEdits:
         nodes = self._nodes(CONTROL_NODES, needed_by="CUDA")
         return ContainerEdits(env=(NOT_THE_LEGACY_RUNTIME,), device_nodes=nodes)
 
-    def of(self, device: Device) -> ContainerEdits:
+    def of(self, device: Device, access: Access = PLAIN) -> ContainerEdits:  # noqa: ARG002 - soon
         if device.partition is not None:
             raise CdiError(f"{device.name}: MIG partitions of real GPUs cannot be prepared yet")
         return ContainerEdits(
@@ -87,7 +107,7 @@ class SimulatedEdits:
     def common(self) -> ContainerEdits:
         return ContainerEdits(env=(NOT_THE_LEGACY_RUNTIME,))
 
-    def of(self, device: Device) -> ContainerEdits:
+    def of(self, device: Device, access: Access = PLAIN) -> ContainerEdits:  # noqa: ARG002 - soon
         variable = device.name.upper().replace("-", "_")
         nodes = [f"/dev/nvidia{device.gpu.minor}"]
         if device.partition is not None:
