@@ -68,6 +68,7 @@ class Agent:
 
         """
         self._config = config
+        self._boot_id = boot_id
         pool = config.node_name
         config.plugin_directory.mkdir(mode=PLUGIN_DIRECTORY_MODE, parents=True, exist_ok=True)
         config.cdi_directory.mkdir(mode=CDI_DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -198,6 +199,8 @@ class Agent:
             self._config.profile,
             self._config.node_name,
             prepared_devices=self._prepared_devices,
+            directory=self._config.plugin_directory,
+            boot_id=self._boot_id,
         )
 
     def _prepared_devices(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 
 class DevicesError(Exception):
-    """The driver could not be asked."""
+    """The driver could not be asked, or refused."""
 
 
 class NoDriverError(DevicesError):
@@ -10,4 +10,20 @@ class NoDriverError(DevicesError):
 
 
 class DriverChangedError(DevicesError):
-    """The driver was replaced under this process; only a restart loads the new library."""
+    """The driver was replaced under this process; only a new process loads the new library."""
+
+
+class DriverTimeoutError(DevicesError):
+    """The driver did not answer in time. What was asked for may still happen."""
+
+
+class BusyError(DevicesError):
+    """Somebody uses what shall be changed; trying again later can help."""
+
+
+class PlacementTakenError(DevicesError):
+    """Another partition lies there, or what is left of the GPU does not do for this one."""
+
+
+class UnsupportedError(DevicesError):
+    """This GPU, driver or right does not offer it; trying again is of no use."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from nodeagent.devices.control import Instance
+
 BYTES_PER_MEBIBYTE = 1 << 20
 NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -42,11 +44,15 @@ class MigProfile:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A profile at a place. The UUID is known once the driver has an instance there."""
+    """A profile at a place, with or without an instance there."""
 
     profile: MigProfile
     start: int
     uuid: str | None
+    """Known once the driver has an instance there; the simulation knows it before."""
+
+    instance: Instance | None = None
+    """What the driver has there now: always with static MIG, while prepared with dynamic MIG."""
 
     @property
     def slices(self) -> range:
@@ -90,6 +96,11 @@ def counter_set(profiles: Iterable[MigProfile]) -> dict[str, int]:
             for counter, amount in counters_drawn(Partition(profile, start, None)).items():
                 counters[counter] = max(amount, counters.get(counter, 0))
     return counters
+
+
+def counters_drawn_by_whole(profiles: Iterable[MigProfile]) -> dict[str, int]:
+    """Return what the undivided GPU takes when it is offered beside its partitions: everything."""
+    return counter_set(profiles)
 
 
 def _engines(profile: MigProfile) -> dict[str, int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self
 
+from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.mig import MigProfile, Partition, device_name
 
 
@@ -51,14 +52,41 @@ class Gpu:
 
     numa_node: int | None = None
     ecc_mode: str | None = None
+    addressing_mode: str | None = None
+    """`ATS`, `HMM` or `None` (the driver's word for neither)."""
+
+    persistence: bool | None = None
+    serial: str | None = None
+    """Names one board for ever: published only if the administrator wants that."""
+
+    board_part_number: str | None = None
+    virtualization: str | None = None
+    """`none`, `passthrough` or `vgpu`."""
+
+    nvlink_clique: str | None = None
+    """`<cluster UUID>.<clique id>`: GPUs with the same one share a multi-node NVLink fabric."""
+
     mig_mode: MigMode = MigMode.UNSUPPORTED
+    """The mode now. With `toggles_mig` it follows the claims of the moment: not to be published."""
+
+    is_dynamic: bool = False
+    """Its partitions are made for claims and taken away after them."""
+
+    toggles_mig: bool = False
+    """Dynamic, and MIG mode switches without a reset: the whole GPU is offered, too."""
+
     partitions: tuple[Partition, ...] = ()
-    """Every place where a partition may be, when `mig_mode` is enabled."""
+    """Dynamic: every place where a partition may be. Static: the partitions that exist."""
 
     @property
     def name(self) -> str:
         """Its name in the pool. By minor: NVML's index shifts when another GPU is drained."""
         return f"gpu-{self.minor}"
+
+    @property
+    def is_offered_whole(self) -> bool:
+        """Whether claims can have the undivided GPU."""
+        return self.mig_mode is not MigMode.ENABLED or self.toggles_mig
 
     @property
     def profiles(self) -> tuple[MigProfile, ...]:
@@ -89,7 +117,7 @@ class Inventory:
 
     @classmethod
     def of(cls, gpus: Iterable[Gpu], *, source: Source) -> Self:
-        """Order GPUs by PCI address; a GPU in MIG mode offers its partitions instead of itself."""
+        """Order GPUs by PCI address, each before its partitions, if it is offered at all."""
         in_order = sorted(gpus, key=lambda gpu: (gpu.pci_bus_id or "", gpu.minor))
         return cls(tuple(device for gpu in in_order for device in _offered_by(gpu)), source)
 
@@ -99,9 +127,8 @@ class Inventory:
 
 
 def _offered_by(gpu: Gpu) -> tuple[Device, ...]:
-    if gpu.mig_mode is not MigMode.ENABLED:
-        return (Device(gpu.name, gpu),)
-    return tuple(
+    whole = (Device(gpu.name, gpu),) if gpu.is_offered_whole else ()
+    return whole + tuple(
         Device(device_name(gpu.minor, partition), gpu, partition) for partition in gpu.partitions
     )
 
@@ -123,7 +150,11 @@ class Reading:
 
 
 class GpuReader(Protocol):
-    """One source of facts and readings. All calls come from one thread (node-agent.md 0.2)."""
+    """One source of facts and readings.
+
+    Safe to call from any thread; one call at a time reaches the driver. A driver that hangs costs
+    a caller seconds, never more: then `DriverTimeoutError` says so.
+    """
 
     source: Source
 
@@ -132,7 +163,7 @@ class GpuReader(Protocol):
 
         Raises:
             NoDriverError: there is no usable driver now.
-            DriverChangedError: the process must be restarted.
+            DriverTimeoutError: the driver does not answer.
 
         """
         ...
@@ -142,8 +173,20 @@ class GpuReader(Protocol):
 
         Raises:
             NoDriverError: as in `discover`.
-            DriverChangedError: as in `discover`.
+            DriverTimeoutError: as in `discover`.
 
+        """
+        ...
+
+    def events(self) -> tuple[DriverEvent, ...]:
+        """Return the events since the last call, oldest first; never waits for the driver."""
+        ...
+
+    def vitals(self) -> tuple[Vitals, ...]:
+        """Return the health of every GPU that was ever found, lost ones too; never raises.
+
+        Where the driver does not answer in time, these are the last known ones with their age;
+        empty before the first discovery.
         """
         ...
 

@@ -19,6 +19,7 @@ import pynvml
 import structlog
 
 from nodeagent.devices.errors import DriverChangedError, NoDriverError
+from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.model import Gpu, MigMode, Reading, Source
 from nodeagent.devices.sysfs import pcie_root, physical_numa_node, short_bus_id
 
@@ -84,6 +85,12 @@ class NvmlGpus:
 
     def read(self) -> tuple[Reading, ...]:
         return tuple(_reading(handle, gpu) for handle, gpu in self._readable)
+
+    def events(self) -> tuple[DriverEvent, ...]:
+        return ()
+
+    def vitals(self) -> tuple[Vitals, ...]:
+        return ()
 
     def close(self) -> None:
         self._readable = ()

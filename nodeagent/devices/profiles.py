@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from nodeagent.devices.mig import MigProfile, Partition, places
+from nodeagent.devices.mig_tables import A100_40GB_PROFILES, H100_80GB_PROFILES
 from nodeagent.devices.model import Gpu, MigMode
 
 MEBIBYTE: Final = 1 << 20
@@ -46,47 +47,6 @@ class Socket:
     numa_node: int
 
 
-def _a100_40gb_profiles() -> tuple[MigProfile, ...]:
-    """Return the table of `nvidia-smi mig -lgip` and `-lgipp` on an A100 40 GB."""
-    table = (
-        # id, name, SMs, copy engines, decoders, JPEG, OFA, MiB, memory slices, starts
-        (19, "1g.5gb", 14, 1, 0, 0, 0, 4864, 1, tuple(range(7))),
-        (20, "1g.5gb+me", 14, 1, 1, 1, 1, 4864, 1, tuple(range(7))),
-        (15, "1g.10gb", 14, 1, 1, 0, 0, 9856, 2, (0, 2, 4, 6)),
-        (14, "2g.10gb", 28, 2, 1, 0, 0, 9856, 2, (0, 2, 4)),
-        (9, "3g.20gb", 42, 3, 2, 0, 0, 19968, 4, (0, 4)),
-        (5, "4g.20gb", 56, 4, 2, 0, 0, 19968, 4, (0,)),
-        (0, "7g.40gb", 98, 7, 5, 1, 1, 40192, 8, (0,)),
-    )
-    return tuple(
-        MigProfile(
-            id=profile_id,
-            name=name,
-            multiprocessors=multiprocessors,
-            copy_engines=copy_engines,
-            decoders=decoders,
-            encoders=0,
-            jpeg_engines=jpeg_engines,
-            ofa_engines=ofa_engines,
-            memory_mebibytes=memory_mebibytes,
-            memory_slices=memory_slices,
-            starts=starts,
-        )
-        for (
-            profile_id,
-            name,
-            multiprocessors,
-            copy_engines,
-            decoders,
-            jpeg_engines,
-            ofa_engines,
-            memory_mebibytes,
-            memory_slices,
-            starts,
-        ) in table
-    )
-
-
 H100_80GB: Final = Board(
     product_name="NVIDIA H100 80GB HBM3",
     brand="Nvidia",
@@ -98,6 +58,7 @@ H100_80GB: Final = Board(
     maximum_milliwatts=700_000,
     idle_megahertz=345,
     maximum_megahertz=1980,
+    mig_profiles=H100_80GB_PROFILES,
 )
 A100_40GB: Final = Board(
     product_name="NVIDIA A100-SXM4-40GB",
@@ -110,7 +71,7 @@ A100_40GB: Final = Board(
     maximum_milliwatts=400_000,
     idle_megahertz=210,
     maximum_megahertz=1410,
-    mig_profiles=_a100_40gb_profiles(),
+    mig_profiles=A100_40GB_PROFILES,
 )
 L4: Final = Board(
     product_name="NVIDIA L4",
@@ -166,16 +127,22 @@ PROFILES: Final[Mapping[str, tuple[Socket, ...]]] = MappingProxyType(
 )
 
 
-def gpus(profile: str, *, node_name: str) -> tuple[Gpu, ...]:
-    """Return the GPUs of a node of that profile; `gpu-<n>` is the n-th socket."""
+def gpus(profile: str, *, node_name: str, is_dynamic: bool = False) -> tuple[Gpu, ...]:
+    """Return the GPUs of a node of that profile; `gpu-<n>` is the n-th socket.
+
+    Boards that are in MIG mode have their partitions made for claims; with `is_dynamic` those
+    that could be in it do, too.
+    """
     return tuple(
-        _gpu(socket, minor=minor, node_name=node_name)
+        _gpu(socket, minor=minor, node_name=node_name, is_dynamic=is_dynamic)
         for minor, socket in enumerate(PROFILES[profile])
     )
 
 
-def _gpu(socket: Socket, *, minor: int, node_name: str) -> Gpu:
+def _gpu(socket: Socket, *, minor: int, node_name: str, is_dynamic: bool) -> Gpu:
     board = socket.board
+    toggles_mig = is_dynamic and bool(board.mig_profiles) and board.mig_mode is MigMode.DISABLED
+    is_cut = toggles_mig or board.mig_mode is MigMode.ENABLED
     own_uuid = _stable_uuid("GPU", f"{node_name}/gpu-{minor}")
     return Gpu(
         minor=minor,
@@ -192,9 +159,11 @@ def _gpu(socket: Socket, *, minor: int, node_name: str) -> Gpu:
         numa_node=socket.numa_node,
         ecc_mode="enabled",
         mig_mode=board.mig_mode,
+        is_dynamic=is_cut,
+        toggles_mig=toggles_mig,
         partitions=tuple(
             Partition(mig, start, _stable_uuid("MIG", f"{own_uuid}/{mig.id}/{start}"))
-            for mig, start in places(board.mig_profiles)
+            for mig, start in places(board.mig_profiles if is_cut else ())
         ),
     )
 

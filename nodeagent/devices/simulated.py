@@ -6,16 +6,27 @@ has it prepared, because that is the only thing on the node that could use it.
 """
 
 import random
+import threading
+import time
 import uuid
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
 
+from nodeagent.devices.control import Instance
+from nodeagent.devices.errors import DriverTimeoutError
+from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.mig import Partition
 from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import MEBIBYTE, PROFILES, Board, gpus
+from nodeagent.devices.simulated_faults import SimulatedFaults
+from nodeagent.devices.simulated_mig import SimulatedMig
 
 AMBIENT_CELSIUS = 31
 CELSIUS_AT_FULL_POWER = 74
+STATE_FILE: Final = "simulated-boards.json"
+FAULTS_FILE: Final = "simulated-faults.json"
 MEMORY_STEP_FRACTION = 0.07
 """Share of its goal by which a workload's memory grows each second."""
 
@@ -60,31 +71,100 @@ class Load:
 
 @dataclass(slots=True)
 class SimulatedGpus:
-    """The GPUs of one profile on one node. Implements `GpuReader`."""
+    """The GPUs of one profile on one node. Implements `GpuReader` and `GpuControl`."""
 
     profile: str
     node_name: str
     prepared_devices: Callable[[], Collection[str]]
     """Names of the devices that claims on this node have prepared now."""
 
+    is_dynamic: bool = False
+    """Whether boards outside MIG mode have partitions made for claims, too."""
+
+    directory: Path | None = None
+    """Where the boards' state outlives the process, and faults can be asked for."""
+
+    boot_id: str = ""
     source: Source = field(default=Source.SIMULATED, init=False)
+    faults: SimulatedFaults = field(init=False)
+    mig: SimulatedMig = field(init=False)
+    _gpus: tuple[Gpu, ...] = field(init=False)
     _loads: dict[str, Load] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _answered_at: float = field(default_factory=time.monotonic, init=False)
+    _vitals: tuple[Vitals, ...] = field(default=(), init=False)
 
-    def discover(self) -> tuple[Gpu, ...]:
-        return gpus(self.profile, node_name=self.node_name)
-
-    def read(self) -> tuple[Reading, ...]:
-        """Read whole GPUs always, partitions while they are prepared: only then do they exist."""
-        busy = self.prepared_devices()
-        inventory = Inventory.of(self.discover(), source=self.source)
-        return tuple(
-            self._reading(device, busy=device.name in busy)
-            for device in inventory.devices
-            if device.partition is None or device.name in busy
+    def __post_init__(self) -> None:
+        self._gpus = gpus(self.profile, node_name=self.node_name, is_dynamic=self.is_dynamic)
+        directory = self.directory
+        self.faults = SimulatedFaults(file=directory / FAULTS_FILE if directory else None)
+        self.mig = SimulatedMig(
+            {gpu.uuid: gpu for gpu in self._gpus},
+            file=directory / STATE_FILE if directory else None,
+            boot_id=self.boot_id,
         )
 
+    def discover(self) -> tuple[Gpu, ...]:
+        """Find all GPUs, lost ones too: they are known, and their vitals say that they are lost."""
+        self.faults.pass_through()
+        return self._discovered()
+
+    def read(self) -> tuple[Reading, ...]:
+        """Read whole GPUs always, partitions while they are prepared or exist."""
+        self.faults.pass_through()
+        busy = self.prepared_devices()
+        there = tuple(gpu for gpu in self._discovered() if not self.faults.is_lost(gpu))
+        inventory = Inventory.of(there, source=self.source)
+        with self._lock:
+            return tuple(
+                self._reading(device, busy=device.name in busy)
+                for device in inventory.devices
+                if device.partition is None or device.name in busy or device.partition.instance
+            )
+
+    def events(self) -> tuple[DriverEvent, ...]:
+        return self.faults.events(self._gpus)
+
+    def vitals(self) -> tuple[Vitals, ...]:
+        try:
+            self.faults.pass_through()
+        except DriverTimeoutError:
+            age_seconds = time.monotonic() - self._answered_at
+            return tuple(replace(one, age_seconds=age_seconds) for one in self._vitals)
+        self._answered_at = time.monotonic()
+        self._vitals = tuple(self.faults.vitals(gpu) for gpu in self._gpus)
+        return self._vitals
+
+    def create_partition(self, gpu_uuid: str, profile_id: int, start: int) -> Instance:
+        self.faults.pass_through()
+        return self.mig.create_partition(gpu_uuid, profile_id, start)
+
+    def destroy_partition(self, gpu_uuid: str, instance: Instance) -> None:
+        self.faults.pass_through()
+        self.mig.destroy_partition(gpu_uuid, instance)
+
+    def instances(self, gpu_uuid: str) -> tuple[Instance, ...]:
+        self.faults.pass_through()
+        return self.mig.board(gpu_uuid).instances
+
+    def set_mig_mode(self, gpu_uuid: str, enabled: bool) -> None:  # noqa: FBT001 - as in GpuControl
+        self.faults.pass_through()
+        self.mig.set_mig_mode(gpu_uuid, enabled)
+
+    def set_time_slice(self, gpu_uuid: str, interval: int) -> None:
+        self.faults.pass_through()
+        self.mig.set_time_slice(gpu_uuid, interval)
+
+    def set_compute_mode(self, gpu_uuid: str, exclusive: bool) -> None:  # noqa: FBT001 - as in GpuControl
+        self.faults.pass_through()
+        self.mig.set_compute_mode(gpu_uuid, exclusive)
+
     def close(self) -> None:
-        self._loads.clear()
+        with self._lock:
+            self._loads.clear()
+
+    def _discovered(self) -> tuple[Gpu, ...]:
+        return tuple(self.mig.now(gpu) for gpu in self._gpus)
 
     def _reading(self, device: Device, *, busy: bool) -> Reading:
         seed = device.uuid or device.name

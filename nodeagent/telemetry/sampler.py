@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from nodeagent.devices.errors import NoDriverError
+from nodeagent.devices.errors import DriverTimeoutError, NoDriverError
 from nodeagent.devices.model import GpuReader, Inventory, Reading
 from nodeagent.telemetry.messages import Sample
 
@@ -75,6 +75,10 @@ class Sampler:
                     self._without_driver(error, is_news=failures == 0)
                     self._stopping.wait(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
                     failures += 1
+                except DriverTimeoutError as error:
+                    self._without_answer(error, is_news=failures == 0)
+                    self._stopping.wait(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+                    failures += 1
         finally:
             self._reader.close()
 
@@ -97,6 +101,13 @@ class Sampler:
             due = max(due + SAMPLE_SECONDS, time.monotonic())
             if self._stopping.wait(due - time.monotonic()):
                 return
+
+    def _without_answer(self, error: DriverTimeoutError, *, is_news: bool) -> None:
+        if is_news:
+            log.error("gpu driver does not answer", reason=str(error))
+        # Old readings would look like new ones.
+        self._readings = MappingProxyType({})
+        self.has_looked.set()
 
     def _without_driver(self, error: NoDriverError, *, is_news: bool) -> None:
         if is_news:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from nodeagent.devices.errors import DriverChangedError, NoDriverError
+from nodeagent.devices.errors import DriverChangedError, DriverTimeoutError, NoDriverError
+from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.model import Gpu, Inventory, Reading, Source
 from nodeagent.telemetry import sampler as sampler_module
 from nodeagent.telemetry.messages import Sample
@@ -34,6 +35,12 @@ class ScriptedGpus:
     def read(self) -> tuple[Reading, ...]:
         self.threads.add(threading.current_thread().name)
         return (Reading(device="gpu-0", uuid="GPU-0", utilisation_percent=3),)
+
+    def events(self) -> tuple[DriverEvent, ...]:
+        return ()
+
+    def vitals(self) -> tuple[Vitals, ...]:
+        return ()
 
     def close(self) -> None:
         self.is_closed = True
@@ -133,6 +140,22 @@ def test_a_driver_that_goes_takes_the_readings_and_leaves_the_devices(
     inventory = sampling.sampler.inventory()
     assert inventory is not None
     assert [device.name for device in inventory.devices] == ["gpu-0"]
+
+
+def test_a_driver_that_hangs_takes_the_readings_leaves_the_devices_and_is_not_closed(
+    start: Callable[[ScriptedGpus], Sampling],
+) -> None:
+    gpus = ScriptedGpus([(a_gpu(0),), DriverTimeoutError("no answer within 10 s"), (a_gpu(0),)])
+    sampling = start(gpus)
+    was_without: list[bool] = []
+
+    def read_again_after_a_gap() -> bool:
+        was_without.append(len(sampling.samples) > 0 and not sampling.sampler.readings())
+        return any(was_without) and bool(sampling.sampler.readings())
+
+    run_until(sampling, read_again_after_a_gap)
+
+    assert [len(inventory.devices) for inventory in sampling.inventories] == [1]
 
 
 def test_a_replaced_driver_ends_the_thread_with_its_reason(
