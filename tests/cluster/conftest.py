@@ -1,23 +1,35 @@
 """Fixtures of the tests that run on a real Kubernetes.
 
 They are skipped only where neither the cluster's programs nor Go, to build them, are there;
-with `CI=true` that is a failure as well.
+with `CI=true` that is a failure as well. A test that fails shows what its clusters said last.
 """
 
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NoReturn
 
 import pytest
 
 from tests.cluster.rig import Cluster, running_cluster
+from tests.cluster.rig.lifecycle import RUNNING, keep_logs
 from tests.cluster.tools.building import missing_programs
 from tests.cluster.tools.recipes import CONTAINERD, KUBERNETES, Recipe
 from tests.programs import need
 
 StartCluster = Callable[..., Cluster]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the end of each server's log, and where all of it is kept: the clusters go with it."""
+    report = yield
+    if report.failed:
+        for cluster in RUNNING:
+            report.sections.append(("All logs", str(keep_logs(cluster))))
+            report.sections += [(f"Log of {one.name}", one.tail()) for one in cluster.servers]
+    return report
 
 
 def need_programs(recipe: Recipe) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.conftest import StartCluster
+from tests.cluster.conftest import StartCluster, pytest_runtest_makereport
 from tests.cluster.rig import Api, ApiError, Cluster, StartError, User, running_cluster
 from tests.cluster.rig.guard import MARK
 from tests.cluster.tools.recipes import KUBERNETES_VERSION
@@ -157,6 +157,19 @@ def test_a_killed_server_comes_back_with_data_and_port(start_cluster: StartClust
         server.start()
     cluster.apiserver.wait_ready()
     assert cluster.api.get("/api/v1/namespaces/stays")["metadata"]["name"] == "stays"
+
+
+def test_a_failed_test_tells_what_its_servers_said_last(cluster: Cluster) -> None:
+    report = pytest.TestReport("a.py::test_it", ("a.py", 1, "test_it"), {}, "failed", None, "call")
+    hook = pytest_runtest_makereport()
+
+    next(hook)
+    with pytest.raises(StopIteration):
+        hook.send(report)
+
+    told = dict(report.sections)
+    assert told["Log of kube-apiserver"].splitlines()[-1] in cluster.apiserver.log.read_text()
+    assert Path(told["All logs"], "etcd.log").exists()
 
 
 def test_an_end_leaves_no_process_and_no_file() -> None:

@@ -125,8 +125,6 @@ def test_a_namespace_takes_all_that_is_in_it_along(start_cluster: StartCluster) 
     lab = mirror(cluster.kubeconfig)
     cluster.create_namespace("team")
     inside = f"{DRA}/namespaces/team"
-    # Pods are refused until the controller has made the account that they run as.
-    wait_until(lambda: cluster.api.answers("/api/v1/namespaces/team/serviceaccounts/default"))
     template = unborn(a_template("one-gpu", namespace="team"))
     cluster.api.create(f"{inside}/resourceclaimtemplates", template)
     for number in range(3):

@@ -73,7 +73,7 @@ def a_pod(
     if template is not None:
         container["resources"] = {"claims": [{"name": "gpu"}]}
         whole["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
-    eventually(lambda: _has_default_account(cluster))
+    cluster.add_default_account()
     return cluster.api.create(PODS, {"metadata": {"name": name}, "spec": whole})
 
 
@@ -89,9 +89,3 @@ def ended(cluster: Cluster, pod: str) -> str | None:
     """Return the phase of a pod that has ended."""
     phase = str(cluster.api.get(f"{PODS}/{pod}")["status"]["phase"])
     return phase if phase in ("Succeeded", "Failed") else None
-
-
-def _has_default_account(cluster: Cluster) -> bool:
-    """Whether the controller made the account that admission asks for, a moment after the start."""
-    accounts = cluster.api.get("/api/v1/namespaces/default/serviceaccounts")["items"]
-    return any(each["metadata"]["name"] == "default" for each in accounts)

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.rig.api import Api, Json
+from tests.cluster.rig.api import Api, ApiError, Json
 from tests.cluster.rig.apiserver import ApiServer
 from tests.cluster.rig.controllers import ControllerManager, Scheduler
 from tests.cluster.rig.etcd import Etcd
@@ -152,9 +153,21 @@ class Cluster:
             },
         )
 
-    def create_namespace(self, name: str) -> Json:
-        """Make a namespace."""
-        return self.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    def create_namespace(self, name: str, *, labels: Mapping[str, str] | None = None) -> Json:
+        """Make a namespace in which pods can be made at once."""
+        metadata = {"name": name, "labels": dict(labels or {})}
+        made = self.api.create("/api/v1/namespaces", {"metadata": metadata})
+        self.add_default_account(name)
+        return made
+
+    def add_default_account(self, namespace: str = "default") -> None:
+        """Make the account that admission asks for, which its controller makes seconds later."""
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        try:
+            self.api.create(accounts, {"metadata": {"name": "default"}})
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
 
 
 def _file_name(user: str) -> str:

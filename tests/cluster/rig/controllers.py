@@ -17,9 +17,14 @@ FAST_QPS: Final = 1000
 
 
 class ControlPlaneClient(Server):
-    """A program that works on the cluster with a certificate of its own."""
+    """A program that works on the cluster with a certificate of its own.
 
-    def __init__(self, name: str, home: Home, apiserver: ApiServer) -> None:
+    It serves once the given path of its own answers.
+    """
+
+    def __init__(
+        self, name: str, home: Home, apiserver: ApiServer, *, ready_path: str = "/healthz"
+    ) -> None:
         (port,) = free_ports(1)
         self._home = home
         self._apiserver = apiserver
@@ -32,7 +37,7 @@ class ControlPlaneClient(Server):
             self._words,
             log=home.log(name),
             environment=home.environment,
-            is_ready=lambda: probe.answers("/healthz"),
+            is_ready=lambda: probe.answers(ready_path),
         )
 
     def _words(self) -> list[str | Path]:
@@ -74,7 +79,8 @@ class Scheduler(ControlPlaneClient):
     """kube-scheduler, which allocates claims as it places pods."""
 
     def __init__(self, home: Home, apiserver: ApiServer) -> None:
-        super().__init__("kube-scheduler", home, apiserver)
+        # That one says as well whether it has seen what there was when it started.
+        super().__init__("kube-scheduler", home, apiserver, ready_path="/readyz")
 
     def _words(self) -> list[str | Path]:
         options = self._apiserver.options

@@ -20,6 +20,8 @@ from tests.cluster.tools.recipes import cache_folder
 PREFIX: Final = "dra-rig-"
 GUARD_SECONDS: Final = 60
 KEPT_FAILURES: Final = 5
+RUNNING: Final[list[Cluster]] = []
+"""Those of this process, so that a failed test can say what they said."""
 
 
 class LeftBehindError(Exception):
@@ -47,12 +49,27 @@ def running_cluster(**options: Any) -> Iterator[Cluster]:
             try:
                 cluster.start()
             except StartError as error:
-                kept = _keep_logs(folder)
+                kept = keep_logs(cluster)
                 raise StartError(f"{error}\nAll logs: {kept}") from None
-            yield cluster
+            RUNNING.append(cluster)
+            try:
+                yield cluster
+            finally:
+                RUNNING.remove(cluster)
     finally:
         if cluster is not None:
             cluster.reap()
+
+
+def keep_logs(cluster: Cluster) -> Path:
+    """Copy the logs out of the folder that goes; only those of the last few failures are kept."""
+    folder = cluster.home.folder
+    kept = cache_folder() / "failed" / folder.name
+    shutil.copytree(folder / "logs", kept, dirs_exist_ok=True)
+    earlier = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
+    for path in earlier[:-KEPT_FAILURES]:
+        shutil.rmtree(path, ignore_errors=True)
+    return kept
 
 
 @contextlib.contextmanager
@@ -73,13 +90,3 @@ def _guarded_folder() -> Iterator[Path]:
         _, told = keeper.communicate(timeout=GUARD_SECONDS)
     if keeper.returncode != 0:
         raise LeftBehindError(told.strip())
-
-
-def _keep_logs(folder: Path) -> Path:
-    """Copy the logs of a failed start out of the folder that goes; only the last few are kept."""
-    kept = cache_folder() / "failed" / folder.name
-    shutil.copytree(folder / "logs", kept, dirs_exist_ok=True)
-    earlier = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in earlier[:-KEPT_FAILURES]:
-        shutil.rmtree(path, ignore_errors=True)
-    return kept

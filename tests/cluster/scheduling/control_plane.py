@@ -1,13 +1,10 @@
 """A control plane for tests of schedulers: what of Kubernetes takes part, and nothing else."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_console.allocator.api_json import JsonObject, objects_of
 from dra_console.kube.kinds import Kind
 from tests.cluster.chaos.http import Connection
-from tests.cluster.rig import Cluster
-from tests.cluster.workloads import eventually
 
 CONTROLLERS: Final = (
     "garbage-collector-controller",
@@ -31,13 +28,6 @@ def options(*, filter_seconds: int) -> dict[str, Any]:
         "scheduler_configuration": {"profiles": [{"pluginConfig": [devices]}]},
         "resource_versions": ("v1",),
     }
-
-
-def add_namespace(cluster: Cluster, name: str, labels: Mapping[str, str] = ADMIN_ACCESS) -> None:
-    """Make a namespace in which pods can be made."""
-    body = {"metadata": {"name": name, "labels": dict(labels)}}
-    cluster.api.create("/api/v1/namespaces", body)
-    eventually(lambda: cluster.api.answers(f"/api/v1/namespaces/{name}/serviceaccounts/default"))
 
 
 def stored(connection: Connection, *kinds: Kind) -> list[JsonObject]:

@@ -26,7 +26,7 @@ from dra_console.kube.kinds import (
 )
 from tests.cluster.chaos.http import Connection
 from tests.cluster.rig import Cluster
-from tests.cluster.scheduling.control_plane import add_namespace, options, stored
+from tests.cluster.scheduling.control_plane import ADMIN_ACCESS, options, stored
 from tests.cluster.scheduling.random_world import World, pods, world
 from tests.cluster.scheduling.replay import (
     ALLOCATED,
@@ -76,7 +76,7 @@ def create(cluster: Cluster, drawn: World) -> int:
 def test_our_explanation_agrees_with_what_kube_scheduler_did(cluster: Cluster) -> None:
     began = time.monotonic()
     refused = create(cluster, world(SEED))
-    add_namespace(cluster, NAMESPACE)
+    cluster.create_namespace(NAMESPACE, labels=ADMIN_ACCESS)
     connection = Connection(cluster.kubeconfig)
     fixed = stored(connection, NODES, RESOURCE_SLICES, DEVICE_CLASSES, DEVICE_TAINT_RULES)
     watching = Watching(cluster.kubeconfig, PODS, RESOURCE_CLAIMS)

@@ -27,7 +27,7 @@ from tests.cluster.rig import Cluster
 from tests.cluster.scheduling import split_devices
 from tests.cluster.scheduling.audit import Audit
 from tests.cluster.scheduling.console import RunningConsole, running_console
-from tests.cluster.scheduling.control_plane import add_namespace, options
+from tests.cluster.scheduling.control_plane import ADMIN_ACCESS, options
 from tests.cluster.scheduling.split_devices import Books
 from tests.cluster.scheduling.watching import Watching
 from tests.cluster.tools.recipes import locate
@@ -156,7 +156,7 @@ def cluster_options(audit: Audit) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def stage(cluster: Cluster, audit: Audit) -> Iterator[Stage]:
-    add_namespace(cluster, NAMESPACE)
+    cluster.create_namespace(NAMESPACE, labels=ADMIN_ACCESS)
     connection = Connection(cluster.kubeconfig)
     worlds = [
         *((DEVICE_CLASSES, each) for each in split_devices.classes()),
