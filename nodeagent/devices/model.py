@@ -51,6 +51,9 @@ class Gpu:
     """As in `pci0000:15`: GPUs with the same one talk to each other without the CPU."""
 
     numa_node: int | None = None
+    near_numa_nodes: tuple[int, ...] = ()
+    """Its own node first, then those of the same socket that are nearest to it (KEP-6072)."""
+
     ecc_mode: str | None = None
     addressing_mode: str | None = None
     """`ATS`, `HMM` or `None` (the driver's word for neither)."""
