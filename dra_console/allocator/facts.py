@@ -21,7 +21,9 @@ DOUBTFUL_KINDS: Final = VERSION_KINDS | {AttributeKind.UNKNOWN}
 _STRING: Final = AttributeKind.STRING
 _INT: Final = AttributeKind.INT
 _BOOL: Final = AttributeKind.BOOL
-"""Told apart by identity, since every attribute of a fleet is looked at."""
+_VERSION: Final = AttributeKind.VERSION
+"""Told apart by identity, since every attribute of a fleet is looked at, and an enumeration's
+hash is worked out in Python."""
 
 VERSIONS_KEPT: Final = 4_096
 
@@ -77,7 +79,9 @@ def fault_of(device: Device) -> str | None:
     """Say what is wrong with a device's attributes; `None` if expressions can look at it."""
     for name, attribute in device.attributes.items():
         kind = attribute.kind
-        if kind is _STRING or kind is _INT or kind is _BOOL or kind not in DOUBTFUL_KINDS:
+        if kind is _STRING or kind is _INT or kind is _BOOL:
+            continue
+        if kind is not _VERSION and kind not in DOUBTFUL_KINDS:
             continue
         if kind is AttributeKind.UNKNOWN:
             return f"attribute {name}: unsupported attribute value"

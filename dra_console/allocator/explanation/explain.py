@@ -137,7 +137,9 @@ def _inquire(
 ) -> Inquiry:
     wants = [want for claim in claims for want in wants_of(claim, classes=index.classes)]
     holdings = holdings_of(index)
-    judge = Judge(wants, Matcher(default_engine(), index.usage, index.rules), holdings)
+    judge = Judge(
+        wants, Matcher(default_engine(), index.usage, index.added_taints, index.rules), holdings
+    )
     judgements = Judgements(judge, _view(index, claims), holdings)
     places = places_of(index.inventory, index.nodes)
     considered = frozenset(node.name for node in nodes)

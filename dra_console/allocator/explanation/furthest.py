@@ -71,7 +71,9 @@ class Explorer:
         return walk.stop_at(units[fits])
 
     def _walk(self, prepared: Sequence[PreparedClaim], node: Node) -> "_Walk":
-        matcher = Matcher(default_engine(), self.index.usage, self.index.rules)
+        matcher = Matcher(
+            default_engine(), self.index.usage, self.index.added_taints, self.index.rules
+        )
         pools = self.index.inventory.pools_on(node)
         devices = [
             published

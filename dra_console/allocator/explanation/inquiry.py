@@ -170,7 +170,9 @@ class Inquiry:
             suggestions = self._advise(
                 ranked,
                 closest,
-                taints=taints_in_the_way(seen(self.classes, self.drifting)),
+                taints=taints_in_the_way(
+                    seen(self.classes, self.drifting), added=self.index.added_taints
+                ),
                 holders=in_the_way(
                     self.index.usage, taken_devices(ranked, self.drifting, nodes=self.nodes)
                 ),

@@ -95,9 +95,10 @@ class Judge:
         return None
 
     def _tainted(self, want: Want, published: PublishedDevice) -> Judgement | None:
-        if mark := unmarked(published.taints, tolerations=want.wish.tolerations):
+        taints = self.matcher.taints_on(published)
+        if mark := unmarked(taints, tolerations=want.wish.tolerations):
             return Judgement(Verdict.NODE_FILTER, f"it is not marked with taint {mark}", want)
-        taint = untolerated(published.taints, tolerations=want.wish.tolerations)
+        taint = untolerated(taints, tolerations=want.wish.tolerations)
         if taint is None:
             return None
         return Judgement(Verdict.TAINTED, f"taint {taint} is not tolerated", want)

@@ -6,18 +6,21 @@ from typing import Final
 from dra_console.allocator.explanation.judgements import DriftingDevice, NodeClass
 from dra_console.allocator.explanation.verdicts import Judgement, Verdict
 from dra_console.allocator.inventory import DeviceId, Node, Taint
+from dra_console.allocator.world.added_taints import AddedTaints
 from dra_console.allocator.world.pools import PublishedDevice
 
 NODES_TRIED: Final = 8
 """Of those that can use a device that somebody else holds."""
 
 
-def taints_in_the_way(judged: Iterable[tuple[PublishedDevice, Judgement]]) -> tuple[Taint, ...]:
+def taints_in_the_way(
+    judged: Iterable[tuple[PublishedDevice, Judgement]], *, added: AddedTaints
+) -> tuple[Taint, ...]:
     """List the different taints that keep devices away, as they are met."""
     taints: dict[tuple[str, str, str], Taint] = {}
     for published, judgement in judged:
         if judgement.verdict is Verdict.TAINTED:
-            for taint in published.taints:
+            for taint in added.beside_own(published):
                 taints.setdefault((taint.key, taint.value, taint.effect), taint)
     return tuple(taints.values())
 

@@ -6,6 +6,7 @@ objects; what is known of the nodes that a change does not concern is kept.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from dra_console.allocator.inventory import DeviceId, DeviceTaintRule, Node, ResourceSlice
@@ -14,6 +15,7 @@ from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.search.fits import FirstFit
 from dra_console.allocator.search.roster import Roster
 from dra_console.allocator.search.search import DEFAULT_STEP_BUDGET
+from dra_console.allocator.world.added_taints import added_taints
 from dra_console.allocator.world.bookings import Bookings
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.inventory import Inventory
@@ -40,13 +42,13 @@ class Fleet:
         self._roster = self._new_roster({node.name: node for node in start.nodes}.values())
 
     def _new_roster(self, nodes: Iterable[Node]) -> Roster:
-        inventory = Inventory(
-            self._slices.values(), taint_rules=self._taint_rules.values(), rules=self._rules
-        )
+        inventory = Inventory(self._slices.values(), rules=self._rules)
+        added = added_taints(self._taint_rules.values(), rules=self._rules)
         return Roster(
             Index(
                 inventory=inventory,
-                views=Views(inventory),
+                views=Views(inventory, added_taints=added),
+                added_taints=added,
                 classes=self._classes,
                 usage=self._bookings.usage,
                 rules=self._rules,
@@ -120,15 +122,26 @@ class Fleet:
         self._roster.nodes.remove(name)
 
     def put_taint_rule(self, rule: DeviceTaintRule) -> None:
-        """Take a rule as it is now. Taints are part of all that is known, so this starts over."""
+        """Take a rule as it is now; all answers are forgotten, what is known of slices is not."""
         if self._taint_rules.get(rule.name) != rule:
             self._taint_rules[rule.name] = rule
-            self._roster = self._new_roster(self._roster.nodes.listed())
+            self._taint_rules_changed()
 
     def remove_taint_rule(self, name: str) -> None:
-        """Forget a rule; starts over like `put_taint_rule`."""
+        """Forget a rule, like `put_taint_rule`."""
         if self._taint_rules.pop(name, None) is not None:
-            self._roster = self._new_roster(self._roster.nodes.listed())
+            self._taint_rules_changed()
+
+    def _taint_rules_changed(self) -> None:
+        index = self._roster.index
+        added = added_taints(self._taint_rules.values(), rules=self._rules)
+        changed = replace(
+            index,
+            views=index.views.on(index.inventory, added_taints=added),
+            added_taints=added,
+            nodes=self._roster.nodes.listed(),
+        )
+        self._roster = Roster(changed, is_used=self._bookings.is_used)
 
     def _take_out(self, slice_: ResourceSlice | None) -> None:
         if slice_ is None:

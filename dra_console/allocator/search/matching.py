@@ -15,10 +15,11 @@ from dra_console.allocator.cel.selectors import (
     Program,
     SelectorEngine,
 )
-from dra_console.allocator.inventory import Node
+from dra_console.allocator.inventory import Node, Taint
 from dra_console.allocator.model import DeviceWish
 from dra_console.allocator.outcomes import BrokenInput, BrokenInputError
 from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
+from dra_console.allocator.world.added_taints import AddedTaints
 from dra_console.allocator.world.capacity import (
     Amounts,
     CapacityFault,
@@ -74,7 +75,12 @@ class Matcher:
 
     engine: SelectorEngine
     usage: Usage
+    added_taints: AddedTaints
     rules: Rules = DEFAULT_RULES
+
+    def taints_on(self, published: PublishedDevice) -> tuple[Taint, ...]:
+        """List a device's own taints, then those that rules add."""
+        return self.added_taints.beside_own(published)
 
     def matches(self, tests: Sequence[Test], published: PublishedDevice, *, node: Node) -> bool:
         """Tell whether all selectors hold and the device can be used from the node.

@@ -93,7 +93,7 @@ def search_prepared(
     new_share_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> Outcome:
     """Search one node for claims that were prepared once for all nodes of the index."""
-    matcher = Matcher(default_engine(), index.usage, index.rules)
+    matcher = Matcher(default_engine(), index.usage, index.added_taints, index.rules)
     try:
         pools = index.inventory.pools_on(node)
         every = Enumeration(node, pools, matcher).every(claims)

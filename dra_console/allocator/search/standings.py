@@ -75,7 +75,7 @@ class Standings:
             return True
         if published.skip_node_operations and DECLARED_FEATURE not in self.node.declared_features:
             return True
-        taints, tolerations = published.taints, ask.wish.tolerations
+        taints, tolerations = self.matcher.taints_on(published), ask.wish.tolerations
         if tolerations and unmarked(taints, tolerations=tolerations):
             return True
         return bool(taints) and untolerated(taints, tolerations=tolerations) is not None

@@ -87,7 +87,7 @@ def holding_claims(index: Index) -> Iterator[ResourceClaim]:
 
 def entangled(index: Index, shapes: Sequence[Sequence[PreparedClaim]]) -> Callable[[Record], bool]:
     """Tell of nodes whether they share with others what the pods could take."""
-    matcher = Matcher(default_engine(), index.usage, index.rules)
+    matcher = Matcher(default_engine(), index.usage, index.added_taints, index.rules)
     tests = [
         ask.tests
         for shape in shapes

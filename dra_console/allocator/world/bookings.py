@@ -120,8 +120,22 @@ class Bookings:
 
 
 def usage_of(claims: Iterable[ResourceClaim], *, rules: Rules = DEFAULT_RULES) -> Usage:
-    """Add up what the allocated ones among the claims hold."""
-    return Bookings(claims, rules=rules).usage
+    """Add up what the allocated ones among the claims hold, as `Bookings` does, once for all."""
+    has_shares = rules.has(Feature.CONSUMABLE_CAPACITY)
+    holders: dict[DeviceId, ResourceClaim] = {}
+    sharers: dict[DeviceId, tuple[ResourceClaim, ...]] = {}
+    booked: dict[DeviceId, Mapping[str, Quantity]] = {}
+    for claim in claims:
+        for result in claim.allocation.results if claim.allocation is not None else ():
+            if result.admin_access:
+                continue
+            device_id = result.device_id
+            if not has_shares or result.share_id is None:
+                holders.setdefault(device_id, claim)
+                continue
+            sharers[device_id] = (*sharers.get(device_id, ()), claim)
+            booked[device_id] = _sum(booked.get(device_id, {}), result.consumed_capacity or {})
+    return Usage(holders, sharers, booked)
 
 
 def _counting(claim: ResourceClaim) -> Iterator[DeviceResult]:

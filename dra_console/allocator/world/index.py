@@ -1,13 +1,13 @@
 """What is derived once from a snapshot and used by every allocation and explanation on it.
 
-The inventory depends on slices and taint rules, usage on claims. Both are kept beside the
+The inventory depends on slices, usage on claims. Both are kept beside the
 snapshot for as long as it lives, so that one snapshot can be asked about many claims and
 nodes. Selector answers are kept longer, with their programs (`selectors`), for classes of
 devices that agree on everything an expression reads.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from dra_console.allocator.inventory import Node
 from dra_console.allocator.model import DeviceClass, ResourceClaim, ResourceSlice, Snapshot
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
+from dra_console.allocator.world.added_taints import AddedTaints, added_taints
 from dra_console.allocator.world.bookings import usage_of
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.usage import Usage
@@ -32,6 +33,7 @@ class Index:
     views: Views
     classes: Mapping[str, DeviceClass]
     usage: Usage
+    added_taints: AddedTaints = field(default_factory=AddedTaints)
     rules: Rules = DEFAULT_RULES
     nodes: tuple[Node, ...] = ()
 
@@ -47,10 +49,12 @@ def index_of(snapshot: Snapshot, *, rules: Rules = DEFAULT_RULES) -> Index:
         index = known.get(rules)
     if index is not None:
         return index
-    inventory = Inventory(snapshot.slices, taint_rules=snapshot.taint_rules, rules=rules)
+    inventory = Inventory(snapshot.slices, rules=rules)
+    added = added_taints(snapshot.taint_rules, rules=rules)
     index = Index(
         inventory=inventory,
-        views=Views(inventory),
+        views=Views(inventory, added_taints=added),
+        added_taints=added,
         classes={each.name: each for each in snapshot.classes},
         usage=usage_of(snapshot.claims, rules=rules),
         rules=rules,
@@ -82,16 +86,16 @@ def carry_index(before: Snapshot, after: Snapshot) -> None:
 def derive_index(before: Snapshot, after: Snapshot) -> None:
     """Index a snapshot of which a part is as in an indexed one, at the cost of the other part.
 
-    Nothing is done where as good as all would have to be looked at again: with other taint
-    rules, with many other slices, or with some that are not one node's.
+    Nothing is done where as good as all would have to be looked at again: with many other
+    slices, or with some that are not one node's. Taint rules may be others.
     """
-    if after.taint_rules is not before.taint_rules:
-        return
     with _lock:
-        known = dict(_indexes.get(before, {}))
+        known = {} if after in _indexes else dict(_indexes.get(before, {}))
+    if not known:
+        return
     gone = _without(before.slices, after.slices)
     new = _without(after.slices, before.slices)
-    if not known or len(gone) + len(new) > len(before.slices) // FEW_SLICES:
+    if len(gone) + len(new) > len(before.slices) // FEW_SLICES:
         return
     pools = {each.pool_id for each in (*gone, *new)}
     names = {
@@ -104,10 +108,20 @@ def derive_index(before: Snapshot, after: Snapshot) -> None:
     node_names = frozenset(name for name in names if name is not None)
     derived: dict[Rules, Index] = {}
     for rules, index in known.items():
-        inventory = index.inventory.changed(gone=gone, new=new, node_names=node_names)
+        inventory = (
+            index.inventory.changed(gone=gone, new=new, node_names=node_names)
+            if pools
+            else index.inventory
+        )
+        added = (
+            index.added_taints
+            if after.taint_rules is before.taint_rules
+            else added_taints(after.taint_rules, rules=rules)
+        )
         derived[rules] = Index(
             inventory=inventory,
-            views=index.views.on(inventory),
+            views=index.views.on(inventory, added_taints=added),
+            added_taints=added,
             classes={each.name: each for each in after.classes},
             usage=index.usage
             if after.claims is before.claims

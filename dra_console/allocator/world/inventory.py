@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from dra_console.allocator.inventory import DeviceId, DeviceTaintRule, Node, PoolId, ResourceSlice
+from dra_console.allocator.inventory import DeviceId, Node, PoolId, ResourceSlice
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.world.pools import NodePool, Pool, PublishedSlice, gather, publish
 
@@ -35,18 +35,15 @@ class Inventory:
         "_seen_named",
         "_slices",
         "rules",
-        "taint_rules",
     )
 
     def __init__(
         self,
         slices: Iterable[ResourceSlice] = (),
         *,
-        taint_rules: Iterable[DeviceTaintRule] = (),
         rules: Rules = DEFAULT_RULES,
     ) -> None:
         self.rules: Final = rules
-        self.taint_rules: Final = tuple(taint_rules)
         self._slices: tuple[ResourceSlice, ...] | None = tuple(slices)
         """All of them, until they are grouped."""
         self._looks = 0
@@ -80,9 +77,7 @@ class Inventory:
         """Return one of its slices with what is derived from it."""
         known = self._published.get(id(slice_))
         if known is None:
-            known = self._published[id(slice_)] = publish(
-                slice_, taint_rules=self.taint_rules, rules=self.rules
-            )
+            known = self._published[id(slice_)] = publish(slice_, rules=self.rules)
         return known
 
     def pool(self, pool_id: PoolId) -> Pool:
@@ -141,7 +136,7 @@ class Inventory:
         see a slice of a changed pool.
         """
         self._group()
-        other = Inventory(taint_rules=self.taint_rules, rules=self.rules)
+        other = Inventory(rules=self.rules)
         other._slices = None
         other._published.update(self._published)
         other._pools.update(self._pools)

@@ -4,15 +4,14 @@ An attribute or capacity is looked up where the driver put it, without grouping 
 attributes by domain first, since that is done for every device of a fleet.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from dra_console.allocator.cel.reads import Read
 from dra_console.allocator.facts import fault_of
-from dra_console.allocator.inventory import Device, ResourceSlice
-from dra_console.allocator.world.inventory import Inventory
-from dra_console.allocator.world.pools import PublishedSlice, taints_on
+from dra_console.allocator.inventory import Device, ResourceSlice, Taint
+from dra_console.allocator.world.pools import PublishedSlice
 
 
 class Numbering:
@@ -116,6 +115,11 @@ def capacities_of(device: Device) -> Hashable:
     )
 
 
+def looks_of(taints: Iterable[Taint]) -> Hashable:
+    """Tell taints apart; when they were added makes no difference."""
+    return tuple((each.key, each.value, each.effect) for each in taints)
+
+
 def everything_of(device: Device) -> Hashable:
     """Tell apart whatever an expression can look at."""
     attributes = sorted(device.attributes.items(), key=lambda entry: entry[0])
@@ -126,12 +130,14 @@ def everything_of(device: Device) -> Hashable:
 
 
 class CommonKinds:
-    """What every claim sees of a device, whatever it reads; shared by all views."""
+    """What every claim sees of a device as it is published, whatever it reads.
 
-    __slots__ = ("_kinds", "_of_slice", "_taint_rules")
+    Shared by all views. Taints that rules add are not part of it.
+    """
 
-    def __init__(self, inventory: Inventory) -> None:
-        self._taint_rules: Final = inventory.taint_rules
+    __slots__ = ("_kinds", "_of_slice")
+
+    def __init__(self) -> None:
         self._kinds: Final = Numbering()
         self._of_slice: Final[dict[PublishedSlice, tuple[int, ...]]] = {}
 
@@ -153,10 +159,7 @@ class CommonKinds:
                 device.allow_multiple_allocations,
                 fault_of(device),
                 bool(device.binding_conditions),
-                tuple(
-                    (each.key, each.value, each.effect)
-                    for each in taints_on(device, slice_=slice_, rules=self._taint_rules)
-                ),
+                looks_of(device.taints) if device.taints else (),
                 _draws(device) if device.consumes_counters else (),
                 capacities_of(device) if _has_amounts(device) else None,
             )

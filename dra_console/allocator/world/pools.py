@@ -21,7 +21,6 @@ from dra_console.allocator.world.published import (
     PublishedDevice,
     PublishedSlice,
     publish,
-    taints_on,
 )
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "PublishedSlice",
     "gather",
     "publish",
-    "taints_on",
 ]
 
 FEW: Final = 8

@@ -3,7 +3,6 @@
 Feature gates are applied here once: taints and counters that nobody looks at are not there.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -12,7 +11,6 @@ from dra_console.allocator.inventory import (
     AttributeValue,
     Device,
     DeviceId,
-    DeviceTaintRule,
     Node,
     NodeReach,
     PoolId,
@@ -22,7 +20,6 @@ from dra_console.allocator.inventory import (
 from dra_console.allocator.rules import DEFAULT_RULES, Feature, Rules
 from dra_console.allocator.world.counters import Draw, draws_of
 from dra_console.allocator.world.nodes import reaches
-from dra_console.allocator.world.taints import taints_from
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +34,7 @@ class PublishedDevice:
     """Whether the slice leaves node selection to its devices."""
 
     taints: tuple[Taint, ...]
-    """Its own, then those of DeviceTaintRules."""
+    """Its own; DeviceTaintRules may add others (`AddedTaints`)."""
 
     draws: tuple[Draw, ...]
     is_shareable: bool = False
@@ -77,10 +74,10 @@ class PublishedSlice:
     """A slice with its devices; compared by identity."""
 
     slice: ResourceSlice
-    taint_rules: tuple[DeviceTaintRule, ...]
     rules: Rules = DEFAULT_RULES
     _devices: tuple[PublishedDevice, ...] | None = None
     _is_ignored: bool | None = None
+    _names_groups_unasked: bool | None = None
 
     @property
     def pool_id(self) -> PoolId:
@@ -108,11 +105,17 @@ class PublishedSlice:
     @property
     def names_groups_unasked(self) -> bool:
         """Tell whether a device names compatibility groups that nobody would heed."""
-        return Feature.COMPATIBILITY_GROUPS not in self.rules.features and any(
-            consumed.compatibility_groups
-            for device in self.slice.devices
-            for consumed in device.consumes_counters
-        )
+        if self._names_groups_unasked is None:
+            self._names_groups_unasked = (
+                Feature.COMPATIBILITY_GROUPS not in self.rules.features
+                and any(
+                    consumed.compatibility_groups
+                    for device in self.slice.devices
+                    if device.consumes_counters
+                    for consumed in device.consumes_counters
+                )
+            )
+        return self._names_groups_unasked
 
     @property
     def devices(self) -> tuple[PublishedDevice, ...]:
@@ -120,8 +123,7 @@ class PublishedSlice:
         if self._devices is None:
             gates = _Gates.of(self.rules)
             self._devices = tuple(
-                _published(device, self.slice, taint_rules=self.taint_rules, gates=gates)
-                for device in self.slice.devices
+                _published(device, self.slice, gates=gates) for device in self.slice.devices
             )
         return self._devices
 
@@ -141,14 +143,9 @@ class PublishedSlice:
         return reaches(self.slice.reach, node=node)
 
 
-def publish(
-    slice_: ResourceSlice,
-    *,
-    taint_rules: Iterable[DeviceTaintRule],
-    rules: Rules = DEFAULT_RULES,
-) -> PublishedSlice:
+def publish(slice_: ResourceSlice, *, rules: Rules = DEFAULT_RULES) -> PublishedSlice:
     """Take a slice with what is derived from it and its devices, each as it is asked for."""
-    return PublishedSlice(slice_, tuple(taint_rules), rules)
+    return PublishedSlice(slice_, rules)
 
 
 class _Gates(NamedTuple):
@@ -175,13 +172,7 @@ class _Gates(NamedTuple):
         )
 
 
-def _published(
-    device: Device,
-    slice_: ResourceSlice,
-    *,
-    taint_rules: Sequence[DeviceTaintRule],
-    gates: _Gates,
-) -> PublishedDevice:
+def _published(device: Device, slice_: ResourceSlice, *, gates: _Gates) -> PublishedDevice:
     device_id = DeviceId(slice_.driver, slice_.pool, device.name)
     is_reach_own = slice_.per_device_node_selection
     may_skip = gates.can_skip or gates.is_skipping_unseen
@@ -191,7 +182,7 @@ def _published(
         slice=slice_,
         reach=(device.reach or NodeReach()) if is_reach_own else slice_.reach,
         is_reach_own=is_reach_own,
-        taints=_taints(device, device_id, taint_rules) if gates.has_taints else (),
+        taints=device.taints if gates.has_taints else (),
         draws=draws_of(device) if device.consumes_counters and gates.has_counters else (),
         is_shareable=device.allow_multiple_allocations and gates.has_shares,
         is_hidden=bool(device.binding_conditions) and not gates.has_conditions,
@@ -199,18 +190,3 @@ def _published(
         or (bool(slice_.skip_node_operations) and not may_skip),
         skip_node_operations=slice_.skip_node_operations if gates.can_skip else (),
     )
-
-
-def taints_on(
-    device: Device, *, slice_: ResourceSlice, rules: Sequence[DeviceTaintRule]
-) -> tuple[Taint, ...]:
-    """List a device's own taints, then those that rules add."""
-    return _taints(device, DeviceId(slice_.driver, slice_.pool, device.name), rules)
-
-
-def _taints(
-    device: Device, device_id: DeviceId, rules: Sequence[DeviceTaintRule]
-) -> tuple[Taint, ...]:
-    if not rules:
-        return device.taints
-    return (*device.taints, *taints_from(rules, device_id=device_id))

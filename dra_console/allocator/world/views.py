@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from dra_console.allocator.cel.reads import Reads
-from dra_console.allocator.inventory import Device, Node, NodeReach
+from dra_console.allocator.inventory import Device, DeviceId, Node, NodeReach
+from dra_console.allocator.world.added_taints import AddedTaints, PoolRules
 from dra_console.allocator.world.counters import Counter
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.kinds import (
@@ -25,6 +26,7 @@ from dra_console.allocator.world.kinds import (
     Numbering,
     capacities_of,
     everything_of,
+    looks_of,
 )
 from dra_console.allocator.world.nodes import reaches
 from dra_console.allocator.world.pools import (
@@ -55,6 +57,7 @@ class View:
 
     __slots__ = (
         "__weakref__",
+        "_added",
         "_common",
         "_inventory",
         "_kinds",
@@ -64,34 +67,52 @@ class View:
         "_of_slice",
         "_shape_of_node",
         "_shapes",
+        "_with_added",
         "compares_capacity",
         "reads",
     )
 
     def __init__(
-        self, inventory: Inventory, common: CommonKinds, *, reads: Reads, compares_capacity: bool
+        self,
+        inventory: Inventory,
+        common: CommonKinds,
+        *,
+        added_taints: AddedTaints,
+        reads: Reads,
+        compares_capacity: bool,
     ) -> None:
         self.reads: Final = reads
         self.compares_capacity: Final = compares_capacity
         """Whether total capacities are seen; those of shared devices always are."""
         self._inventory: Final = inventory
         self._common: Final = common
+        self._added: Final = added_taints
         self._lookups: Final = tuple(Lookup.of(read) for read in sorted(reads.names, key=str))
         self._kinds = Numbering()
         self._of_slice: dict[PublishedSlice, tuple[int, ...]] = {}
         self._of_device: dict[PublishedDevice, int] = {}
-        self._shapes: Final[dict[_Shape, int]] = {}
-        self._of_number: Final[list[_Shape]] = []
+        """Both as published, without what rules add."""
+        self._with_added: Final[dict[tuple[tuple[int, ...], PoolRules], tuple[int, ...]]] = {}
+        self._shapes: dict[_Shape, int] = {}
+        self._of_number: list[_Shape] = []
         self._shape_of_node: Final[dict[Node, int]] = {}
 
-    def on(self, inventory: Inventory) -> "View":
-        """Look at another inventory of the same rules, with what is known of slices in both."""
+    def on(self, inventory: Inventory, *, added_taints: AddedTaints) -> "View":
+        """Look at another inventory, with what is known of slices in both."""
         other = View(
-            inventory, self._common, reads=self.reads, compares_capacity=self.compares_capacity
+            inventory,
+            self._common,
+            added_taints=added_taints,
+            reads=self.reads,
+            compares_capacity=self.compares_capacity,
         )
         other._kinds = self._kinds
         other._of_slice = self._of_slice
         other._of_device = self._of_device
+        if inventory is self._inventory and added_taints is self._added:
+            other._shapes = self._shapes
+            other._of_number = self._of_number
+            other._shape_of_node.update(self._shape_of_node)
         return other
 
     def covers(self, reads: Reads, *, compares_capacity: bool) -> bool:
@@ -118,10 +139,31 @@ class View:
             known = self._of_device[published] = self._kind(
                 common, published.device, published.slice.driver
             )
-        return known
+        added = self._added.on(published.id)
+        return self._tainted(known, looks_of(added)) if added else known
 
     def kinds_of(self, published: PublishedSlice) -> tuple[int, ...]:
         """Number the kinds of the devices of a slice, in order."""
+        kinds = self._published_kinds(published)
+        slice_ = published.slice
+        rules = self._added.in_pool(slice_.driver, slice_.pool)
+        if not rules.rules:
+            return kinds
+        if not rules.are_alike_for_all:
+            return tuple(
+                self._tainted(kind, looks_of(added)) if added else kind
+                for kind, device in zip(kinds, slice_.devices, strict=True)
+                for added in (self._added.on(DeviceId(slice_.driver, slice_.pool, device.name)),)
+            )
+        known = self._with_added.get((kinds, rules))
+        if known is None:
+            looks = looks_of(rule.taint for rule in rules.rules)
+            known = self._with_added[kinds, rules] = tuple(
+                self._tainted(kind, looks) for kind in kinds
+            )
+        return known
+
+    def _published_kinds(self, published: PublishedSlice) -> tuple[int, ...]:
         known = self._of_slice.get(published)
         if known is None:
             driver = published.slice.driver
@@ -194,6 +236,9 @@ class View:
                 kinds += self.kinds_of(each)
         return tuple(kinds)
 
+    def _tainted(self, kind: int, looks: Hashable) -> int:
+        return self._kinds.of((kind, "with taints", looks))
+
     def _kind(self, common: int, device: Device, driver: str) -> int:
         if self.reads.is_whole_device:
             return self._kinds.of((common, everything_of(device)))
@@ -210,22 +255,31 @@ class Views:
     well, so that claims take turns on one; older views stay with the claims that have them.
     """
 
-    __slots__ = ("_alive", "_inventory", "_views", "common")
+    __slots__ = ("_added", "_alive", "_inventory", "_views", "common")
 
-    def __init__(self, inventory: Inventory, *, common: CommonKinds | None = None) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        *,
+        added_taints: AddedTaints,
+        common: CommonKinds | None = None,
+    ) -> None:
         self._inventory: Final = inventory
-        self.common: Final = common or CommonKinds(inventory)
+        self._added: Final = added_taints
+        self.common: Final = common or CommonKinds()
         self._views: Final[list[View]] = []
         self._alive: Final[WeakSet[View]] = WeakSet()
         """These and older ones that somebody still has, since slices change for them too."""
 
-    def on(self, inventory: Inventory) -> "Views":
-        """Look at another inventory with the same taint rules, which shares slices with this one.
+    def on(self, inventory: Inventory, *, added_taints: AddedTaints) -> "Views":
+        """Look at another inventory that shares slices with this one, or by other taint rules.
 
         What is found out through either is known to both, so neither may forget slices.
         """
-        other = Views(inventory, common=self.common)
-        other._views.extend(view.on(inventory) for view in tuple(self._views))
+        other = Views(inventory, added_taints=added_taints, common=self.common)
+        other._views.extend(
+            view.on(inventory, added_taints=added_taints) for view in tuple(self._views)
+        )
         other._alive.update(other._views)
         return other
 
@@ -239,7 +293,13 @@ class Views:
             if not latest.reads.is_whole_device and not latest.tells_all_apart:
                 reads = Reads(reads.names | latest.reads.names)
                 compares_capacity = compares_capacity or latest.compares_capacity
-        view = View(self._inventory, self.common, reads=reads, compares_capacity=compares_capacity)
+        view = View(
+            self._inventory,
+            self.common,
+            added_taints=self._added,
+            reads=reads,
+            compares_capacity=compares_capacity,
+        )
         self._views.append(view)
         self._alive.add(view)
         del self._views[:-VIEWS_LIMIT]

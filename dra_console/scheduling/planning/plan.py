@@ -138,7 +138,7 @@ def _search(
     *,
     step_budget: int,
 ) -> Plan:
-    only = has_managed(columns.roster.index.inventory.taint_rules)
+    only = has_managed(columns.roster.index.added_taints.rules)
     seen = [tolerating_managed(claim, only=only) for claim in wanted]
     best = best_of(columns, wish, seen, nodes.left, step_budget=step_budget)
     if isinstance(best, BrokenInput):

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dra_console.allocator.errors import DecodeError
-from dra_console.allocator.inventory import Device, DeviceId, ResourceSlice, Taint
+from dra_console.allocator.inventory import (
+    Device,
+    DeviceId,
+    DeviceTaintRule,
+    ResourceSlice,
+    Taint,
+)
 from dra_console.allocator.model import ResourceClaim, Snapshot
 from dra_console.allocator.world.index import carry_index, derive_index
 from dra_console.allocator.world.taints import taints_from
@@ -16,6 +22,7 @@ from dra_console.scheduling.whatif.copies import copies_of
 from dra_console.scheduling.whatif.edits import (
     AddNodes,
     AddPods,
+    DeviceSelection,
     DrainNode,
     Edit,
     FreeClaim,
@@ -26,7 +33,7 @@ from dra_console.scheduling.whatif.edits import (
 )
 from dra_console.scheduling.whatif.hits import Hit, hit_by_loss, hit_by_taint
 from dra_console.scheduling.whatif.rights import Rights
-from dra_console.scheduling.whatif.selecting import over_selected, spared
+from dra_console.scheduling.whatif.selecting import over_selected, selected, spared
 from dra_console.scheduling.whatif.states import State
 
 
@@ -149,18 +156,39 @@ class _Draft:
         if edit.devices.node:
             self._require_node(edit.devices.node, f"{path}.devices.node")
         taint = Taint(edit.key, edit.value, edit.effect)
+        tainted = (
+            self._put_taint(taint, edit.devices)
+            if edit.devices.node
+            else self._add_rule(taint, edit.devices)
+        )
+        if not tainted:
+            raise DecodeError(f"{path}.devices", f"no device is published by {edit.devices}")
+        hits = tuple(hit_by_taint(self.snapshot.claims, taint, devices=tainted))
+        self._release(hits)
+        return Effect(edit, hits, devices=len(tainted))
+
+    def _put_taint(self, taint: Taint, selection: DeviceSelection) -> set[DeviceId]:
         tainted: set[DeviceId] = set()
 
         def put(device: Device, device_id: DeviceId) -> Device:
             tainted.add(device_id)
             return replace(device, taints=(*device.taints, taint))
 
-        self._become(slices=tuple(over_selected(self.snapshot.slices, edit.devices, put)))
-        if not tainted:
-            raise DecodeError(f"{path}.devices", f"no device is published by {edit.devices}")
-        hits = tuple(hit_by_taint(self.snapshot.claims, taint, devices=tainted))
-        self._release(hits)
-        return Effect(edit, hits, devices=len(tainted))
+        self._become(slices=tuple(over_selected(self.snapshot.slices, selection, put)))
+        return tainted
+
+    def _add_rule(self, taint: Taint, selection: DeviceSelection) -> set[DeviceId]:
+        """Taint as a cluster would: by a rule, which leaves slices as they are."""
+        tainted = {*selected(self.snapshot.slices, selection)}
+        rule = DeviceTaintRule(
+            f"what-if-{len(self.snapshot.taint_rules)}",
+            taint,
+            selection.driver or None,
+            selection.pool or None,
+            selection.device or None,
+        )
+        self._become(taint_rules=(*self.snapshot.taint_rules, rule))
+        return tainted
 
     def _untaint(self, edit: UntaintDevices, path: str) -> Effect:
         untainted: set[DeviceId] = set()
@@ -196,10 +224,7 @@ class _Draft:
     def _free_claim(self, edit: FreeClaim, path: str) -> Effect:
         claim = self._claim_to_free(edit, path)
         self._become(
-            claims=tuple(
-                replace(each, allocation=None, reserved_for=()) if each is claim else each
-                for each in self.snapshot.claims
-            )
+            claims=tuple(_freed(each) if each is claim else each for each in self.snapshot.claims)
         )
         held = claim.allocation.results if claim.allocation else ()
         return Effect(edit, devices=len(held))
@@ -240,13 +265,24 @@ class _Draft:
         if evicted:
             self._become(
                 claims=tuple(
-                    replace(each, allocation=None, reserved_for=()) if id(each) in evicted else each
-                    for each in self.snapshot.claims
+                    _freed(each) if id(each) in evicted else each for each in self.snapshot.claims
                 )
             )
 
     def _become(self, **parts: object) -> None:
         self.snapshot = replace(self.snapshot, **parts)  # type: ignore[arg-type]  # fields of Snapshot
+
+
+def _freed(claim: ResourceClaim) -> ResourceClaim:
+    """Take away what a claim holds; written out, since a fleet may lose all of its claims."""
+    return ResourceClaim(
+        claim.namespace,
+        claim.name,
+        claim.uid,
+        claim.spec,
+        is_deleting=claim.is_deleting,
+        devices=claim.devices,
+    )
 
 
 def _holds(claim: ResourceClaim, device_id: DeviceId) -> bool:

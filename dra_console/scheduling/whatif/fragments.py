@@ -25,7 +25,6 @@ from dra_console.allocator.world.counters import CounterLedger
 from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.pools import NodePool, PublishedDevice
 from dra_console.allocator.world.taints import untolerated
-from dra_console.allocator.world.usage import Usage
 from dra_console.scheduling.whatif.changing import World
 from dra_console.scheduling.whatif.fitting import usable_nodes
 
@@ -98,7 +97,7 @@ def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> 
         broken.extend(shapes.pop(bad))
     after = filled_usage(index.usage, filling, holder=ResourceClaim("", "shape"), rules=index.rules)
     return Fragments(
-        free=sum(len(case.members) * len(_whole(case, index.usage)) for case in filling.cases),
+        free=sum(len(case.members) * len(_whole(case, index)) for case in filling.cases),
         left=tuple(_lefts(filling.cases, replace(index, usage=after))),
         shapes=tuple(tuple(names) for names in shapes.values()),
         broken=tuple(broken),
@@ -143,7 +142,7 @@ def _lefts(cases: Sequence[FilledCase], index: Index) -> Iterator[Left]:
     """Say of each case what is left, those together of which the same is to be said."""
     found: dict[tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = {}
     for case in cases:
-        devices = tuple(each.id.device for each in _whole(case, index.usage))
+        devices = tuple(each.id.device for each in _whole(case, index))
         partitions = tuple(_partitions(case, index))
         if devices or partitions:
             names = found.setdefault((devices, partitions), [])
@@ -152,10 +151,10 @@ def _lefts(cases: Sequence[FilledCase], index: Index) -> Iterator[Left]:
         yield Left(tuple(sorted(names)), devices, dict(partitions))
 
 
-def _whole(case: FilledCase, usage: Usage) -> list[PublishedDevice]:
+def _whole(case: FilledCase, index: Index) -> list[PublishedDevice]:
     """List the free devices of one node of a case that are no partitions."""
     record, _ = case.members[0]
-    return [each for each in record.devices if not each.draws and _is_free(each, usage)]
+    return [each for each in record.devices if not each.draws and _is_free(each, index)]
 
 
 def _partitions(case: FilledCase, index: Index) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -164,25 +163,25 @@ def _partitions(case: FilledCase, index: Index) -> Iterator[tuple[str, tuple[str
         if not pool.counters:
             continue
         ledger = ledger_of(pool, usage=index.usage, rules=index.rules)
-        yield from _room(pool, ledger, index.usage)
+        yield from _room(pool, ledger, index)
 
 
 def _room(
-    pool: NodePool, ledger: CounterLedger, usage: Usage
+    pool: NodePool, ledger: CounterLedger, index: Index
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     boards: dict[str, list[str]] = {}
     for each in pool.devices:
-        if each.draws and _is_free(each, usage) and ledger.shortage(each.draws) is None:
+        if each.draws and _is_free(each, index) and ledger.shortage(each.draws) is None:
             board = each.device.consumes_counters[0].name
             boards.setdefault(board, []).append(each.id.device)
     for board, names in boards.items():
         yield board, tuple(names)
 
 
-def _is_free(published: PublishedDevice, usage: Usage) -> bool:
+def _is_free(published: PublishedDevice, index: Index) -> bool:
     return (
-        not usage.is_drawn(published.id)
+        not index.usage.is_drawn(published.id)
         and not published.is_hidden
         and not published.is_barred
-        and untolerated(published.taints, tolerations=()) is None
+        and untolerated(index.added_taints.beside_own(published), tolerations=()) is None
     )

@@ -5,7 +5,9 @@ A reader learns how many there are everywhere, and names where they may see clai
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 from dra_console.allocator.api_json import Json, JsonObject
@@ -29,6 +31,10 @@ class PodFacts:
 
     priority_class: str
 
+
+UNKNOWN: Final = PodFacts(None, "")
+FATES: Final = {fate: at for at, fate in enumerate(Fate)}
+"""In the order in which they are told."""
 
 PodFinder = Callable[[Iterable[str]], Mapping[str, PodFacts]]
 """Finds pods by UID."""
@@ -96,28 +102,25 @@ def impacts(
     effects: Sequence[Effect], *, rights: Rights, find_pods: PodFinder
 ) -> tuple[Impact, ...]:
     """Say whom each edit hits; edits that hit nobody by nature have an empty one."""
-    uids = {
-        consumer.uid
-        for effect in effects
-        for hit in effect.hits
-        for consumer in hit.claim.reserved_for
-        if consumer.resource == "pods"
-    }
+    uids = {uid for effect in effects for hit in effect.hits for uid in _pod_uids(hit.claim)}
     pods = find_pods(uids) if uids else {}
     return tuple(_impact(effect, rights, pods) for effect in effects)
 
 
 def _impact(effect: Effect, rights: Rights, pods: Mapping[str, PodFacts]) -> Impact:
     by_namespace: dict[str, NamespaceImpact] = {}
-    named: list[HitClaim] = []
+    seen: list[tuple[tuple[int, int, str, str], Hit]] = []
     for hit in effect.hits:
+        facts = [pods.get(uid, UNKNOWN) for uid in _pod_uids(hit.claim)]
         is_seen = rights.sees_claims(hit.claim.namespace)
         label = hit.claim.namespace if is_seen else ""
-        claim = _claim(hit, pods)
-        _count(by_namespace.setdefault(label, NamespaceImpact(label)), hit, claim)
+        impact = by_namespace.get(label)
+        if impact is None:
+            impact = by_namespace[label] = NamespaceImpact(label)
+        _count(impact, hit, facts)
         if is_seen:
-            named.append(claim)
-    named.sort(key=_urgency)
+            seen.append((_urgency(hit, facts), hit))
+    named = nsmallest(MOST_NAMED, seen, key=itemgetter(0))
     return Impact(
         effect,
         tuple(
@@ -126,8 +129,8 @@ def _impact(effect: Effect, rights: Rights, pods: Mapping[str, PodFacts]) -> Imp
                 key=lambda each: (-each.evicted_pods, -each.claims, each.namespace),
             )
         ),
-        tuple(named[:MOST_NAMED]),
-        max(len(named) - MOST_NAMED, 0),
+        tuple(_claim(hit, pods) for _, hit in named),
+        len(seen) - len(named),
     )
 
 
@@ -145,27 +148,30 @@ def _claim(hit: Hit, pods: Mapping[str, PodFacts]) -> HitClaim:
 def _pods(claim: ResourceClaim, pods: Mapping[str, PodFacts]) -> Iterator[HitPod]:
     for consumer in claim.reserved_for:
         if consumer.resource == "pods":
-            yield HitPod(consumer.name, pods.get(consumer.uid, PodFacts(None, "")))
+            yield HitPod(consumer.name, pods.get(consumer.uid, UNKNOWN))
 
 
-def _count(impact: NamespaceImpact, hit: Hit, claim: HitClaim) -> None:
+def _pod_uids(claim: ResourceClaim) -> Iterator[str]:
+    return (each.uid for each in claim.reserved_for if each.resource == "pods")
+
+
+def _count(impact: NamespaceImpact, hit: Hit, pods: Sequence[PodFacts]) -> None:
     impact.claims += 1
     impact.devices += len(hit.devices)
     if not hit.is_evicted:
         return
     impact.evicted_claims += 1
-    impact.evicted_pods += len(claim.pods)
-    for pod in claim.pods:
-        if pod.facts.priority is None:
+    impact.evicted_pods += len(pods)
+    for pod in pods:
+        if pod.priority is None:
             impact.unknown_priorities += 1
         else:
-            impact.priorities.add(pod.facts.priority)
+            impact.priorities.add(pod.priority)
 
 
-def _urgency(claim: HitClaim) -> tuple[int, int, str, str]:
-    order = [*Fate].index(claim.fate)
-    highest = max((pod.facts.priority or 0 for pod in claim.pods), default=0)
-    return (order, -highest, claim.namespace, claim.name)
+def _urgency(hit: Hit, pods: Sequence[PodFacts]) -> tuple[int, int, str, str]:
+    highest = max((pod.priority or 0 for pod in pods), default=0)
+    return (FATES[hit.fate], -highest, hit.claim.namespace, hit.claim.name)
 
 
 def mirrored_pods(cluster: mirror.Cluster) -> PodFinder:

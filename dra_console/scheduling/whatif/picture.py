@@ -150,7 +150,7 @@ class _Seen:
             return Look.ADDED if uids[-1:] and uids[-1].startswith(SIMULATED) else Look.HELD
         if node in self.unusable:
             return Look.OUT
-        if untolerated(published.taints, tolerations=()) is not None:
+        if untolerated(self._index.added_taints.beside_own(published), tolerations=()) is not None:
             return Look.TAINTED
         return Look.FREE
 

@@ -25,6 +25,15 @@ def is_selected(selection: DeviceSelection, device: Device, slice_: ResourceSlic
     )
 
 
+def selected(slices: Iterable[ResourceSlice], selection: DeviceSelection) -> Iterator[DeviceId]:
+    """Name the devices that are meant."""
+    for slice_ in slices:
+        if _may_hold(selection, slice_):
+            for device in slice_.devices:
+                if is_selected(selection, device, slice_):
+                    yield DeviceId(slice_.driver, slice_.pool, device.name)
+
+
 def over_selected(
     slices: Iterable[ResourceSlice], selection: DeviceSelection, change: Change
 ) -> Iterator[ResourceSlice]:

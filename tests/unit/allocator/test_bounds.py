@@ -24,7 +24,7 @@ def publish_all(devices: list[Amounts]) -> tuple[PublishedDevice, ...]:
         for (board, counter), amount in amounts.items():
             consumes.setdefault(board, {})[counter] = str(amount)
         bodies.append(a_device(f"d{index}", consumes=consumes))
-    return publish(decode_slice(a_slice(devices=bodies)), taint_rules=()).devices
+    return publish(decode_slice(a_slice(devices=bodies))).devices
 
 
 @settings(deadline=None)

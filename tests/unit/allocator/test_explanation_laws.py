@@ -124,7 +124,7 @@ def test_a_device_is_judged_in_its_class_as_it_would_be_alone(drawn: JsonObject)
     index = index_of(given_.snapshot, rules=given_.rules)
     judge = Judge(
         [want for claim in given_.claims for want in wants_of(claim, classes=index.classes)],
-        Matcher(default_engine(), index.usage, index.rules),
+        Matcher(default_engine(), index.usage, index.added_taints, index.rules),
         Holdings(index.inventory, index.usage),
     )
 

@@ -9,6 +9,7 @@ from dra_console.allocator.cel.reads import Read, Reads
 from dra_console.allocator.cel.selectors import projection
 from dra_console.allocator.inventory import Device, ResourceSlice
 from dra_console.allocator.model import Json, JsonObject, Snapshot
+from dra_console.allocator.world.added_taints import AddedTaints
 from dra_console.allocator.world.index import index_of
 from dra_console.allocator.world.pools import PublishedDevice
 from dra_console.allocator.world.views import View, Views
@@ -20,7 +21,8 @@ NOTHING = Reads()
 
 
 def view_of(world: Snapshot, *reads: Read, compares_capacity: bool = False) -> View:
-    views = Views(index_of(world).inventory)
+    index = index_of(world)
+    views = Views(index.inventory, added_taints=index.added_taints)
     return views.covering(Reads(frozenset(reads)), compares_capacity=compares_capacity)
 
 
@@ -156,7 +158,7 @@ def test_shared_counters_are_part_of_the_shape() -> None:
 
 
 def test_a_view_serves_claims_that_read_less() -> None:
-    views = Views(index_of(snapshot()).inventory)
+    views = Views(index_of(snapshot()).inventory, added_taints=AddedTaints())
     memory = Read("capacity", "a", "memory")
 
     first = views.covering(Reads(frozenset({MODEL})))
