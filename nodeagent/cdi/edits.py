@@ -1,27 +1,21 @@
-"""What a container gets with a device: of a real GPU, or of a simulated one.
+"""What a container gets with a device: who is asked for it, and the answer of the simulation.
 
-Both say `NVIDIA_VISIBLE_DEVICES=void` for every container of the claim, so that a legacy runtime
-does not also inject all GPUs because the image asks for them.
+Every source says `NVIDIA_VISIBLE_DEVICES=void` for every container of the claim, so that a legacy
+runtime does not also inject all GPUs because the image asks for them.
 """
 
-import stat
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
-from nodeagent.cdi.errors import CdiError, MissingNodeError
 from nodeagent.cdi.spec import ContainerEdits, DeviceNode
-from nodeagent.devices.model import Device
+from nodeagent.devices.model import Device, MigMode
 
 NOT_THE_LEGACY_RUNTIME: Final = "NVIDIA_VISIBLE_DEVICES=void"
-CONTROL_NODES: Final = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
-"""CUDA starts with none of them missing."""
-
 HARMLESS_NODE: Final = "/dev/null"
-FIRST_SIMULATED_CAPABILITY: Final = 3
-"""The minors below belong to MIG's own configuration and monitoring."""
+SIMULATED_ADMINISTRATION: Final = (1, 2)
+"""Minors of MIG's own configuration and monitoring."""
 
+FIRST_SIMULATED_CAPABILITY: Final = 3
 CAPABILITIES_PER_GPU: Final = 512
 
 
@@ -52,7 +46,7 @@ class EditsSource(Protocol):
         """Return what every container with one of the claim's devices gets.
 
         Raises:
-            MissingNodeError: something that all devices need is not on the host.
+            CdiError: something that all devices need is not on the host.
 
         """
         ...
@@ -68,61 +62,27 @@ class EditsSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NvidiaEdits:
-    """Device nodes of real GPUs. Nothing is cached: nodes come and go with the driver.
-
-    Driver libraries are not injected yet: an image has to bring them, or the runtime does.
-    """
-
-    dev: Path = Path("/dev")
-    """Where the host's device nodes are seen from here; the file always says `/dev`."""
-
-    def common(self) -> ContainerEdits:
-        nodes = self._nodes(CONTROL_NODES, needed_by="CUDA")
-        return ContainerEdits(env=(NOT_THE_LEGACY_RUNTIME,), device_nodes=nodes)
-
-    def of(self, device: Device, access: Access = PLAIN) -> ContainerEdits:  # noqa: ARG002 - soon
-        if device.partition is not None:
-            raise CdiError(f"{device.name}: MIG partitions of real GPUs cannot be prepared yet")
-        return ContainerEdits(
-            device_nodes=self._nodes([f"nvidia{device.gpu.minor}"], needed_by=device.name)
-        )
-
-    def _nodes(self, names: Iterable[str], *, needed_by: str) -> tuple[DeviceNode, ...]:
-        nodes = []
-        for name in names:
-            if not _is_character_device(self.dev / name):
-                raise MissingNodeError(
-                    f"{needed_by} needs {self.dev / name}, which is no character device there:"
-                    " is the driver loaded? (nvidia-modprobe -u -c0 makes the nodes)"
-                )
-            nodes.append(DeviceNode(f"/dev/{name}", f"/dev/{name}"))
-        return tuple(nodes)
-
-
-@dataclass(frozen=True, slots=True)
 class SimulatedEdits:
     """Harmless stand-ins: each node is `/dev/null`, the environment says what it pretends to be."""
 
     def common(self) -> ContainerEdits:
         return ContainerEdits(env=(NOT_THE_LEGACY_RUNTIME,))
 
-    def of(self, device: Device, access: Access = PLAIN) -> ContainerEdits:  # noqa: ARG002 - soon
+    def of(self, device: Device, access: Access = PLAIN) -> ContainerEdits:
         variable = device.name.upper().replace("-", "_")
-        nodes = [f"/dev/nvidia{device.gpu.minor}"]
+        capabilities: list[int] = []
         if device.partition is not None:
             # A real partition comes with the nodes of its GPU and compute instance.
             place = device.partition.profile.id * 8 + device.partition.start
             first = FIRST_SIMULATED_CAPABILITY + device.gpu.minor * CAPABILITIES_PER_GPU + place * 2
-            nodes += [f"/dev/nvidia-caps/nvidia-cap{minor}" for minor in (first, first + 1)]
+            capabilities += [first, first + 1]
+        if access.is_administrative and device.gpu.mig_mode is not MigMode.UNSUPPORTED:
+            capabilities += SIMULATED_ADMINISTRATION
+        nodes = (f"nvidia-caps/nvidia-cap{minor}" for minor in capabilities)
         return ContainerEdits(
             env=(f"DRA_SIMULATED_{variable}={device.uuid}",),
-            device_nodes=tuple(DeviceNode(path, HARMLESS_NODE) for path in nodes),
+            device_nodes=tuple(
+                DeviceNode(f"/dev/{node}", HARMLESS_NODE)
+                for node in (f"nvidia{device.gpu.minor}", *nodes)
+            ),
         )
-
-
-def _is_character_device(path: Path) -> bool:
-    try:
-        return stat.S_ISCHR(path.stat().st_mode)
-    except OSError:
-        return False

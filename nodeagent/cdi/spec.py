@@ -17,6 +17,7 @@ from nodeagent.cdi.version import minimal_version
 from nodeagent.fields import Json, JsonObject
 
 CLASS: Final = "claim"
+READ_ONLY: Final = ("ro", "nosuid", "nodev", "rbind", "rprivate")
 
 Item = TypeVar("Item")
 
@@ -61,7 +62,7 @@ class Mount:
 
     host_path: str
     container_path: str
-    options: tuple[str, ...] = ("ro", "nosuid", "nodev", "rbind", "rprivate")
+    options: tuple[str, ...] = READ_ONLY
     """As `mount -o` takes them; a bind mount has `bind` or `rbind` among them."""
 
     def to_json(self) -> JsonObject:

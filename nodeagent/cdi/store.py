@@ -5,6 +5,7 @@ A reader never sees half a file (written beside it and renamed), and never an in
 had been given to containers, should the checkpoint be lost.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from nodeagent.durable import sync_directory, write_durably
 from nodeagent.fields import JsonObject
 
 FILE_MODE: Final = 0o644
+DIRECTORY_MODE: Final = 0o755
 CLAIM_UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 """What may become part of a file name and of a CDI device name."""
 
@@ -45,6 +47,8 @@ class CdiStore:
         faults = problems(spec)
         if faults:
             raise InvalidSpecError(f"CDI file of claim {claim_uid}: {'; '.join(faults)}")
+        # A cleaned tmpfs takes the directory along.
+        self.directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         write_durably(self.path_of(claim_uid), _encode(spec), mode=FILE_MODE)
 
     def holds(self, claim_uid: str, spec: JsonObject) -> bool:
@@ -61,8 +65,9 @@ class CdiStore:
             OSError: the directory cannot be written.
 
         """
-        self.path_of(claim_uid).unlink(missing_ok=True)
-        sync_directory(self.directory)
+        with contextlib.suppress(FileNotFoundError):
+            self.path_of(claim_uid).unlink()
+            sync_directory(self.directory)
 
     def device_names(self, claim_uid: str) -> tuple[str, ...]:
         """Return the CDI names that a claim's file lists; empty if it cannot be read."""

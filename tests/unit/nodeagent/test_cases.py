@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeagent.cdi.edits import CONTROL_NODES, NvidiaEdits
 from nodeagent.cdi.spec import qualified_name
 from nodeagent.cdi.validate import problems
 from nodeagent.claims.allocation import AllocatedClaim, ConfigSource, OpaqueConfig, decode_claim
@@ -20,6 +19,7 @@ from nodeagent.publish.plan import Pool, plan_writes
 from nodeagent.publish.slices import faults_of, split
 from tests.builders.agents import AgentNode, an_inventory, reference_to
 from tests.builders.cases import CASES, case_object
+from tests.builders.drivers import a_driver
 
 ACME = "gpu.acme.example"
 KIND = re.compile(r"^[A-Za-z][A-Za-z0-9.-]*[A-Za-z0-9]/[A-Za-z][A-Za-z0-9_.-]*$")
@@ -246,20 +246,18 @@ CASE_064 = "064-cdi-empty-edits"
 
 
 def test_064_a_missing_device_node_is_an_error_until_it_is_there(tmp_path: Path) -> None:
-    dev = tmp_path / "dev"
-    dev.mkdir()
-    for name in (*CONTROL_NODES, "nvidia1"):
-        (dev / name).symlink_to("/dev/null")
-    node = a_node(tmp_path, "g0", "g1", edits=NvidiaEdits(dev))
+    driver = a_driver(tmp_path / "driver")
+    (driver.dev / "nvidia0").unlink()
+    node = a_node(tmp_path, "g0", "g1", edits=driver.edits())
     claim = claim_of(CASE_064, "c")
 
     reason = refusal(node, claim)
     assert "g0" in reason
-    assert str(dev / "nvidia0") in reason
+    assert str(driver.dev / "nvidia0") in reason
     assert not node.cdi_file(claim).exists()
     assert node.entry(claim) is None
 
-    (dev / "nvidia0").symlink_to("/dev/null")
+    driver.node("nvidia0")
     prepare(node, claim)
     spec = yaml.safe_load(node.cdi_file(claim).read_text())
     uid = reference_to(claim).uid

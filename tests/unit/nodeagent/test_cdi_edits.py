@@ -1,23 +1,19 @@
-from pathlib import Path
-
 import pytest
 
-from nodeagent.cdi.edits import CONTROL_NODES, EditsSource, NvidiaEdits, SimulatedEdits
-from nodeagent.cdi.errors import CdiError, MissingNodeError
-from nodeagent.cdi.spec import build, device_name, qualified_name
+from nodeagent.cdi.edits import Access, EditsSource, SimulatedEdits
+from nodeagent.cdi.spec import (
+    ContainerEdits,
+    DeviceNode,
+    Mount,
+    build,
+    device_name,
+    qualified_name,
+)
 from nodeagent.cdi.validate import problems
 from nodeagent.devices.model import Device, Inventory
-from tests.builders.agents import a_gpu, a_mig_inventory, an_inventory
+from tests.builders.agents import a_mig_inventory, an_inventory
 
 UID = "77777777-0000-4000-8000-000000000063"
-
-
-@pytest.fixture
-def dev(tmp_path: Path) -> Path:
-    """A `/dev` whose NVIDIA nodes are links to a real, harmless character device."""
-    for name in (*CONTROL_NODES, "nvidia0"):
-        (tmp_path / name).symlink_to("/dev/null")
-    return tmp_path
 
 
 def spec_of(edits: EditsSource, *devices: Device) -> dict[str, object]:
@@ -61,42 +57,27 @@ def test_a_simulated_partition_has_exactly_three_nodes_of_its_own() -> None:
     assert len({paths[1:] for paths in nodes}) == len(devices)
 
 
-def test_a_real_gpu_brings_its_node_and_the_control_nodes(dev: Path) -> None:
-    spec = spec_of(NvidiaEdits(dev), an_inventory().devices[0])
+def test_administrators_also_get_the_simulated_nodes_for_watching_partitions() -> None:
+    device = a_mig_inventory().devices[0]
+    plain = SimulatedEdits().of(device).device_nodes
+    administrative = SimulatedEdits().of(device, Access(is_administrative=True)).device_nodes
 
-    assert problems(spec) == ()
-    assert spec["devices"] == [
-        {
-            "name": f"{UID}-gpu-0",
-            "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]},
-        }
+    assert administrative[: len(plain)] == plain
+    assert [node.path for node in administrative[len(plain) :]] == [
+        "/dev/nvidia-caps/nvidia-cap1",
+        "/dev/nvidia-caps/nvidia-cap2",
     ]
-    assert spec["containerEdits"] == {
-        "env": ["NVIDIA_VISIBLE_DEVICES=void"],
-        "deviceNodes": [{"path": f"/dev/{name}"} for name in CONTROL_NODES],
-    }
 
 
-def test_a_missing_node_is_an_error_that_names_it(dev: Path) -> None:
-    with pytest.raises(MissingNodeError, match=f"gpu-5 needs {dev}/nvidia5"):
-        NvidiaEdits(dev).of(Device("gpu-5", a_gpu(5)))
+def test_edits_are_added_in_order_and_said_once() -> None:
+    node = DeviceNode("/dev/a", "/dev/a")
+    mount = Mount("/host", "/container")
+    one = ContainerEdits(env=("A=1",), device_nodes=(node,), additional_gids=(44,))
+    other = ContainerEdits(env=("B=2", "A=1"), device_nodes=(node,), mounts=(mount,))
 
-    (dev / "nvidia-uvm").unlink()
-
-    with pytest.raises(MissingNodeError, match=f"CUDA needs {dev}/nvidia-uvm"):
-        NvidiaEdits(dev).common()
-
-
-def test_a_file_in_place_of_a_node_is_no_node(dev: Path) -> None:
-    (dev / "nvidia5").write_text("")
-
-    with pytest.raises(MissingNodeError, match="no character device"):
-        NvidiaEdits(dev).of(Device("gpu-5", a_gpu(5)))
-
-
-def test_partitions_of_real_gpus_are_refused_rather_than_half_injected(dev: Path) -> None:
-    with pytest.raises(CdiError, match="cannot be prepared yet"):
-        NvidiaEdits(dev).of(a_mig_inventory().devices[0])
+    assert one.merged(other, other) == ContainerEdits(
+        env=("A=1", "B=2"), device_nodes=(node,), mounts=(mount,), additional_gids=(44,)
+    )
 
 
 def test_names_hold_claim_device_and_share() -> None:

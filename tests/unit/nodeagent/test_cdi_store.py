@@ -1,4 +1,5 @@
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from nodeagent.cdi.edits import SimulatedEdits
 from nodeagent.cdi.errors import InvalidSpecError
 from nodeagent.cdi.spec import ContainerEdits, build, device_name
 from nodeagent.cdi.store import CdiStore
+from nodeagent.cdi.watch import MissingFiles
 from nodeagent.fields import JsonObject
 from tests.builders.agents import an_inventory
 
@@ -73,3 +75,31 @@ def test_the_directory_tells_which_claims_have_devices(store: CdiStore) -> None:
     assert store.device_names(UID) == (f"{UID}-gpu-0",)
     assert store.device_names("broken") == ()
     assert store.device_names("absent") == ()
+
+
+def test_a_file_that_somebody_removed_is_missed_at_the_next_look(store: CdiStore) -> None:
+    missing = MissingFiles(store)
+    store.write(UID, a_spec())
+    assert missing.look([UID]) == ()
+
+    store.path_of(UID).unlink()
+
+    assert missing.look([UID]) == (UID,)
+    # It cannot be written again, say; only another change makes it news.
+    assert missing.look([UID]) == ()
+    (store.directory / "other").touch()
+    assert missing.look([UID, "claim-2"]) == (UID, "claim-2")
+
+
+def test_a_directory_that_was_cleaned_away_comes_back_with_the_file(store: CdiStore) -> None:
+    missing = MissingFiles(store)
+    store.write(UID, a_spec())
+    missing.look([UID])
+    shutil.rmtree(store.directory)
+
+    assert missing.look([UID]) == (UID,)
+    store.remove(UID)
+    store.write(UID, a_spec())
+
+    assert missing.look([UID]) == ()
+    assert stat.S_IMODE(store.directory.stat().st_mode) == 0o755
