@@ -14,7 +14,10 @@ from typing import Final
 
 import structlog
 
-from nodeagent.cdi.edits import EditsSource, NvidiaEdits, SimulatedEdits
+from nodeagent.cdi.char_links import CharLinks, nodes_of
+from nodeagent.cdi.edits import EditsSource, SimulatedEdits
+from nodeagent.cdi.hooks import find_hook, install_hook
+from nodeagent.cdi.nvidia import NvidiaEdits
 from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
 from nodeagent.claims.entry import State
@@ -72,6 +75,8 @@ class Agent:
         pool = config.node_name
         config.plugin_directory.mkdir(mode=PLUGIN_DIRECTORY_MODE, parents=True, exist_ok=True)
         config.cdi_directory.mkdir(mode=CDI_DIRECTORY_MODE, parents=True, exist_ok=True)
+        if config.static_cdi_directory is not None:
+            config.static_cdi_directory.mkdir(mode=CDI_DIRECTORY_MODE, parents=True, exist_ok=True)
         paths = SocketPaths.under(
             registry_directory=config.registry_directory,
             plugin_directory=config.plugin_directory,
@@ -147,6 +152,7 @@ class Agent:
         inventory = self._sampler.inventory()
         self._recover(inventory)
         self._keeper.repair(inventory)
+        self._check_char_links(inventory)
         self._servers.start()
         self._begin("slices-follow", self._publisher.follow)
         self._begin("slices-write", self._publisher.write)
@@ -181,6 +187,17 @@ class Agent:
             except KubeError as error:
                 log.warning("event not recorded", reason=str(error))
 
+    def _check_char_links(self, inventory: Inventory | None) -> None:
+        if self._config.profile is not None or inventory is None:
+            return
+        links = CharLinks(Path("/dev"))
+        nodes = nodes_of(self._injection.edits, inventory.devices)
+        creates = self._config.creates_char_links
+        missing = links.create(nodes) if creates else links.missing(nodes)
+        if missing:
+            paths = [node.path for node in missing]
+            log.warning("systemd will take nodes without /dev/char link from pods", nodes=paths)
+
     def _begin(self, name: str, run: Callable[[], None]) -> None:
         def guarded() -> None:
             try:
@@ -214,7 +231,17 @@ class Agent:
         )
 
     def _edits(self) -> EditsSource:
-        return NvidiaEdits() if self._config.profile is None else SimulatedEdits()
+        config = self._config
+        if config.profile is not None:
+            return SimulatedEdits()
+        hook = (
+            find_hook(config.driver_root)
+            if config.cdi_hook is None
+            else install_hook(config.cdi_hook, config.plugin_directory)
+        )
+        if hook is None:
+            log.warning("no nvidia-cdi-hook: containers find libraries by LD_LIBRARY_PATH only")
+        return NvidiaEdits.at(config.driver_root, hook=hook)
 
     def _link_to_console(self, identity: Identity) -> Link | None:
         if self._config.console_url is None or self._config.console_token_file is None:

@@ -4,10 +4,11 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from nodeagent import __version__
+from nodeagent.cdi.driver_root import DriverRoot
 from nodeagent.devices.profiles import PROFILES
 
 DRIVER_NAME: Final = re.compile(
@@ -28,6 +29,18 @@ class Config:
 
     kubelet_root: Path
     cdi_directory: Path
+    static_cdi_directory: Path | None
+    """Made if it is not there; old runtimes inject nothing without it."""
+
+    driver_root: DriverRoot
+    """Where the driver of real GPUs is installed."""
+
+    cdi_hook: Path | None
+    """NVIDIA's program that finishes a container; `None`: the host's own, if there is one."""
+
+    creates_char_links: bool
+    """Whether to add what systemd needs below the host's `/dev/char`, or only to say so."""
+
     kubeconfig: str | None
     """`None` for the pod's own service account."""
 
@@ -67,6 +80,12 @@ def parse(arguments: Sequence[str]) -> Config:
         profile=given.profile,
         kubelet_root=given.kubelet_root.absolute(),
         cdi_directory=given.cdi_dir.absolute(),
+        static_cdi_directory=given.static_cdi_dir,
+        driver_root=DriverRoot(
+            given.driver_root, given.driver_root_mounted or Path(given.driver_root)
+        ),
+        cdi_hook=given.cdi_hook,
+        creates_char_links=given.create_dev_char_links,
         kubeconfig=given.kubeconfig,
         console_url=given.console_url,
         console_token_file=given.console_token_file,
@@ -103,6 +122,32 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("/var/run/cdi"),
         help="where the container runtime looks for dynamic CDI files",
     )
+    parser.add_argument(
+        "--static-cdi-dir",
+        type=Path,
+        help="directory for static CDI files to make for runtimes that fail without it: /etc/cdi",
+    )
+    parser.add_argument(
+        "--driver-root",
+        type=_host_directory,
+        default=PurePosixPath("/"),
+        help="where the host has the NVIDIA driver: /, or a driver container's /run/nvidia/driver",
+    )
+    parser.add_argument(
+        "--driver-root-mounted",
+        type=Path,
+        help="where this process sees that directory; default: under the same path",
+    )
+    parser.add_argument(
+        "--cdi-hook",
+        type=Path,
+        help="nvidia-cdi-hook to copy for the container runtime; default: the host's own, if any",
+    )
+    parser.add_argument(
+        "--create-dev-char-links",
+        action="store_true",
+        help="make the links in /dev/char without which systemd takes GPUs from running containers",
+    )
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")
     parser.add_argument(
@@ -112,6 +157,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="what to log")
     return parser
+
+
+def _host_directory(path: str) -> PurePosixPath:
+    directory = PurePosixPath(path)
+    if not directory.is_absolute():
+        raise argparse.ArgumentTypeError(f"expected an absolute path, got {path!r}")
+    return directory
 
 
 def _driver(name: str) -> str:

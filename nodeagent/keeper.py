@@ -1,4 +1,4 @@
-"""The agent's slow chores: missing CDI files each minute, abandoned claims every ten."""
+"""The agent's slow chores: CDI files, at once if one is removed, and abandoned claims."""
 
 import random
 import threading
@@ -8,7 +8,9 @@ from typing import Final
 
 import structlog
 
+from nodeagent.cdi.watch import MissingFiles
 from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.entry import State
 from nodeagent.claims.garbage import sweep
 from nodeagent.claims.preparer import Preparer
 from nodeagent.claims.repair import repair_files
@@ -16,6 +18,9 @@ from nodeagent.devices.model import Inventory
 from nodeagent.kubelet.registration import Registration
 
 log = structlog.get_logger()
+
+LOOK_SECONDS: Final = 1
+"""How soon a CDI file that somebody removed is noticed."""
 
 REPAIR_SECONDS: Final = 60
 SWEEP_SECONDS: Final = 600
@@ -35,6 +40,7 @@ class Keeper:
         self._preparer = preparer
         self._abandonment = abandonment
         self._registration = registration
+        self._missing = MissingFiles(preparer.injection.store)
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -46,11 +52,25 @@ class Keeper:
                 # Nodes that started together must not ask the API server together.
                 jitter = random.uniform(0.9, 1.1)  # noqa: S311 - jitter, not a secret
                 sweep_due = time.monotonic() + SWEEP_SECONDS * jitter
-            if self._stopping.wait(REPAIR_SECONDS):
+            if not self._wait():
                 return
             self.repair(self._preparer.inventory())
             if not self._registration.is_registered.is_set():
                 log.warning("not registered with kubelet", ask=REGISTRATION_HINTS)
+
+    def _wait(self) -> bool:
+        """Wait for the next repair, cut short by a missing file; tell whether to go on."""
+        due = time.monotonic() + REPAIR_SECONDS
+        while time.monotonic() < due:
+            if self._stopping.wait(LOOK_SECONDS):
+                return False
+            entries = self._preparer.ledger.entries
+            completed = [uid for uid, one in entries.items() if one.state is State.COMPLETED]
+            lost = self._missing.look(completed)
+            if lost:
+                log.warning("cdi files are gone", claims=lost)
+                break
+        return True
 
     def repair(self, inventory: Inventory | None) -> None:
         """Put every completed claim's CDI file right, as far as the devices are known."""
