@@ -20,16 +20,21 @@ from nodeagent.cdi.hooks import find_hook, install_hook
 from nodeagent.cdi.nvidia import NvidiaEdits
 from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import State
+from nodeagent.claims.execution import Execution
 from nodeagent.claims.injection import Injection
 from nodeagent.claims.ledger import Ledger
 from nodeagent.claims.lock import locked
+from nodeagent.claims.mps import MpsDaemons
 from nodeagent.claims.preparer import Preparer
 from nodeagent.claims.recovery import recover
 from nodeagent.config import Config
+from nodeagent.devices.control import GpuControl
 from nodeagent.devices.model import GpuReader, Inventory
-from nodeagent.devices.nvml import NvmlGpus
 from nodeagent.devices.simulated import SimulatedGpus
+from nodeagent.devices.worker.proxy import WorkerGpus
+from nodeagent.devices.uncontrolled import Uncontrolled
 from nodeagent.keeper import Keeper
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import KubeError
@@ -94,15 +99,20 @@ class Agent:
         )
         self._injection = Injection(CdiStore(config.cdi_directory, config.driver), self._edits())
         abandonment = Abandonment(self._resources, self._sampler.readings)
-        preparer = Preparer(
+        self._execution = Execution(
             ledger=self._ledger,
             injection=self._injection,
+            effects=Effects(control=_control(reader), mps=self._mps()),
+            inventory=self._sampler.inventory,
+        )
+        preparer = Preparer(
+            execution=self._execution,
             reader=self._resources,
             read_pool=ThreadPoolExecutor(PARALLEL_READS, thread_name_prefix="claim-read"),
-            inventory=self._sampler.inventory,
             is_abandoned=abandonment.is_abandoned,
             driver=config.driver,
             pool=pool,
+            offered=config.offered_sharing,
         )
         registration = Registration(
             config.driver, endpoint=str(paths.dra), on_registered=self._publisher.check_now
@@ -150,7 +160,7 @@ class Agent:
         if not self._sampler.has_looked.wait(FIRST_LOOK_SECONDS):
             log.warning("gpus not found yet", seconds=FIRST_LOOK_SECONDS)
         inventory = self._sampler.inventory()
-        self._recover(inventory)
+        self._recover()
         self._keeper.repair(inventory)
         self._check_char_links(inventory)
         self._servers.start()
@@ -170,16 +180,16 @@ class Agent:
         if self._link is not None:
             self._link.stop()
 
-    def _recover(self, inventory: Inventory | None) -> None:
+    def _recover(self) -> None:
         recovered = recover(
-            self._ledger,
-            store=self._injection.store,
-            inventory=inventory,
+            self._execution,
+            claims=lambda: self._resources.claims().items,
+            driver=self._config.driver,
             pool=self._config.node_name,
             now=datetime.now(UTC),
         )
         if recovered.rebuilt:
-            log.warning("claims found again by their cdi files", claims=recovered.rebuilt)
+            log.warning("claims found again without the checkpoint", claims=recovered.rebuilt)
         if recovered.corrupt_file is not None:
             event = checkpoint_corrupted(self._config.node_name, file=recovered.corrupt_file)
             try:
@@ -211,7 +221,7 @@ class Agent:
 
     def _reader(self) -> GpuReader:
         if self._config.profile is None:
-            return NvmlGpus()
+            return WorkerGpus()
         return SimulatedGpus(
             self._config.profile,
             self._config.node_name,
@@ -228,6 +238,14 @@ class Agent:
             if entry.state is State.COMPLETED
             for device in entry.devices
             if not device.admin_access
+        )
+
+    def _mps(self) -> MpsDaemons:
+        return MpsDaemons(
+            directory=self._config.plugin_directory / "mps",
+            executable=self._config.mps_control,
+            root=self._config.driver_root.mounted,
+            cgroup=self._config.mps_cgroup,
         )
 
     def _edits(self) -> EditsSource:
@@ -253,6 +271,10 @@ class Agent:
             outbox=self._outbox,
             ledger=self._ledger,
         )
+
+
+def _control(reader: GpuReader) -> GpuControl:
+    return reader if isinstance(reader, SimulatedGpus) else Uncontrolled()
 
 
 def read_boot_id() -> str:

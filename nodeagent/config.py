@@ -9,6 +9,8 @@ from typing import Final
 
 from nodeagent import __version__
 from nodeagent.cdi.driver_root import DriverRoot
+from nodeagent.claims.configuration import GATES
+from nodeagent.claims.sharing import Strategy
 from nodeagent.devices.profiles import PROFILES
 
 DRIVER_NAME: Final = re.compile(
@@ -40,6 +42,15 @@ class Config:
 
     creates_char_links: bool
     """Whether to add what systemd needs below the host's `/dev/char`, or only to say so."""
+
+    offered_sharing: frozenset[Strategy]
+    """The ways of sharing a device whose feature gates are on."""
+
+    mps_control: str
+    """The control program of NVIDIA's multi-process service, in the driver's root directory."""
+
+    mps_cgroup: Path | None
+    """A control group outside the agent's container, for what must outlive it."""
 
     kubeconfig: str | None
     """`None` for the pod's own service account."""
@@ -86,6 +97,9 @@ def parse(arguments: Sequence[str]) -> Config:
         ),
         cdi_hook=given.cdi_hook,
         creates_char_links=given.create_dev_char_links,
+        offered_sharing=given.feature_gates,
+        mps_control=given.mps_control,
+        mps_cgroup=given.mps_cgroup,
         kubeconfig=given.kubeconfig,
         console_url=given.console_url,
         console_token_file=given.console_token_file,
@@ -148,6 +162,23 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="make the links in /dev/char without which systemd takes GPUs from running containers",
     )
+    parser.add_argument(
+        "--feature-gates",
+        type=_feature_gates,
+        default=frozenset(),
+        metavar="NAME=BOOL,...",
+        help=f"all off by default: {', '.join(GATES.values())}",
+    )
+    parser.add_argument(
+        "--mps-control",
+        default="nvidia-cuda-mps-control",
+        help="control program of NVIDIA's multi-process service, in the driver's root directory",
+    )
+    parser.add_argument(
+        "--mps-cgroup",
+        type=Path,
+        help="control group (v2) for MPS daemons, so that they outlive the agent's container",
+    )
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")
     parser.add_argument(
@@ -164,6 +195,21 @@ def _host_directory(path: str) -> PurePosixPath:
     if not directory.is_absolute():
         raise argparse.ArgumentTypeError(f"expected an absolute path, got {path!r}")
     return directory
+
+
+def _feature_gates(written: str) -> frozenset[Strategy]:
+    strategies = {gate: strategy for strategy, gate in GATES.items()}
+    offered = set()
+    for setting in filter(None, written.split(",")):
+        gate, _, value = setting.partition("=")
+        if gate not in strategies or value not in ("true", "false"):
+            known = ", ".join(strategies)
+            raise argparse.ArgumentTypeError(
+                f"expected NAME=true or NAME=false with a name of {known}; got {setting!r}"
+            )
+        if value == "true":
+            offered.add(strategies[gate])
+    return frozenset(offered)
 
 
 def _driver(name: str) -> str:

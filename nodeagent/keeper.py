@@ -13,7 +13,7 @@ from nodeagent.claims.abandoned import Abandonment
 from nodeagent.claims.entry import State
 from nodeagent.claims.garbage import sweep
 from nodeagent.claims.preparer import Preparer
-from nodeagent.claims.repair import repair_files
+from nodeagent.claims.repair import repair_claims
 from nodeagent.devices.model import Inventory
 from nodeagent.kubelet.registration import Registration
 
@@ -76,9 +76,7 @@ class Keeper:
         """Put every completed claim's CDI file right, as far as the devices are known."""
         # Without a driver nothing can be said about a device, least of all that it is gone.
         if inventory is not None and inventory.devices:
-            repair_files(
-                self._preparer.ledger, injection=self._preparer.injection, inventory=inventory
-            )
+            repair_claims(self._preparer.execution, inventory=inventory)
 
     def stop(self) -> None:
         """End the thread at its next turn."""

@@ -3,8 +3,10 @@
 The same in v1, v1beta2 and v1beta1 (dra-semantics.md 1.5 and 1.13).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from nodeagent.fields import FieldError, Fields, JsonObject
@@ -31,6 +33,8 @@ class Result:
     device: str
     admin_access: bool = False
     share_id: str | None = None
+    consumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What this share was granted of the device's capacities, as quantities."""
 
     @property
     def main_request(self) -> str:
@@ -91,6 +95,7 @@ def decode_claim(claim: JsonObject) -> AllocatedClaim:
 
 
 def _result(result: Fields) -> Result:
+    consumed = result.optional_object("consumedCapacity")
     return Result(
         request=result.text("request"),
         driver=result.text("driver"),
@@ -98,6 +103,9 @@ def _result(result: Fields) -> Result:
         device=result.text("device"),
         admin_access=result.flag("adminAccess"),
         share_id=result.optional_text("shareID"),
+        consumed=MappingProxyType(
+            {name: consumed.text(name) for name in consumed.value} if consumed else {}
+        ),
     )
 
 

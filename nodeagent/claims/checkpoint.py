@@ -15,11 +15,15 @@ from types import MappingProxyType
 from typing import Final
 
 from nodeagent import __version__
-from nodeagent.claims.entry import Entry, State, entry_from_json, entry_to_json
+from nodeagent.claims.entry import Entry, State
+from nodeagent.claims.entry_format import entry_from_json, entry_to_json
 from nodeagent.claims.errors import CorruptCheckpointError
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+"""1 knew neither partitions that were made for a claim nor sharing."""
+
+OLDEST_READ: Final = FORMAT_VERSION - 1
 TOMBSTONE_AGE: Final = timedelta(minutes=10)
 
 _MEMBERS: Final = frozenset({"formatVersion", "bootID", "writer", "claims", "checksum"})
@@ -103,6 +107,8 @@ def decode(content: bytes) -> Checkpoint:
         version = fields.optional_integer("formatVersion")
         if version is None:
             raise CorruptCheckpointError("formatVersion: expected a whole number, got nothing")
+        if version < OLDEST_READ:
+            raise CorruptCheckpointError(f"formatVersion: {version} is no longer read")
         claims = fields.object("claims")
         boot_id = fields.optional_text("bootID") or ""
     except (ValueError, RecursionError) as error:

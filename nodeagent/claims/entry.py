@@ -1,17 +1,20 @@
-"""What the agent remembers of one claim, and how that is written down.
+"""What the agent remembers of one claim.
 
 An entry holds each device's hardware identity beside its name, because names move: after a
-reboot `gpu-0` may be another board (node-agent.md 2.3 g, 5.1).
+reboot `gpu-0` may be another board (node-agent.md 2.3 g, 5.1). How it is written down stands in
+`entry_format`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self
 
-from nodeagent.fields import FieldError, Fields, Json, JsonObject
+from nodeagent.claims.sharing import Sharing
+from nodeagent.devices.control import Instance
+from nodeagent.fields import Json
 
 
 class State(StrEnum):
@@ -29,6 +32,9 @@ class State(StrEnum):
 
 HOLDING: Final = frozenset({State.STARTED, State.COMPLETED, State.UNPREPARING})
 """States in which the claim's devices belong to it."""
+
+UNSETTLED: Final = frozenset({State.STARTED, State.UNPREPARING})
+"""States that nobody leaves a claim in: whoever finds one without the lock's holder, died."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +57,24 @@ class PlannedDevice:
     mig_profile_id: int | None = None
     mig_start: int | None = None
     mig_size: int | None = None
+    gpu_instance_id: int | None = None
+    """With the compute instance's: `None` until the partition exists."""
+
+    compute_instance_id: int | None = None
+    makes_partition: bool = False
+    """The partition is made for this claim, and goes with it."""
+
+    mig_mode: bool | None = None
+    """The MIG mode that the GPU is switched to for this claim; `None`: it stays as it is."""
+
+    sharing: Sharing | None = None
     share_id: str | None = None
+    consumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What this share was granted of the device's capacities, as quantities."""
+
     admin_access: bool = False
+    unknown: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+    """Members that a newer agent wrote; kept and written back."""
 
     @property
     def memory_slices(self) -> range | None:
@@ -60,6 +82,24 @@ class PlannedDevice:
         if self.mig_start is None or self.mig_size is None:
             return None
         return range(self.mig_start, self.mig_start + self.mig_size)
+
+    @property
+    def is_whole(self) -> bool:
+        """It is a whole GPU, as far as is known."""
+        return self.mig_profile_id is None
+
+    def lies_at(self, instance: Instance) -> bool:
+        """Tell whether an instance of its GPU is where this partition is or would be."""
+        return (instance.profile_id, instance.start) == (self.mig_profile_id, self.mig_start)
+
+    def on(self, instance: Instance) -> Self:
+        """Return the device with the identity that the driver gave its partition."""
+        return replace(
+            self,
+            uuid=instance.uuid,
+            gpu_instance_id=instance.gpu_instance_id,
+            compute_instance_id=instance.compute_instance_id,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,100 +130,3 @@ class Entry:
     def label(self) -> str:
         """How people call the claim; its UID where nothing else is known."""
         return f"{self.namespace}/{self.name}" if self.name else self.uid
-
-
-_ENTRY_MEMBERS: Final = frozenset(
-    {
-        "uid", "namespace", "name", "state", "resourceVersion", "changedAt", "devices", "error",
-    }
-)  # fmt: skip
-
-
-def entry_to_json(entry: Entry) -> JsonObject:
-    """Write an entry down, with what a newer agent had added to it."""
-    devices: list[Json] = [_device_to_json(device) for device in entry.devices]
-    written: JsonObject = {
-        **entry.unknown,
-        "uid": entry.uid,
-        "namespace": entry.namespace,
-        "name": entry.name,
-        "state": entry.state.value,
-        "resourceVersion": entry.resource_version,
-        "changedAt": entry.changed_at.isoformat(),
-        "devices": devices,
-    }
-    if entry.error is not None:
-        written["error"] = entry.error
-    return written
-
-
-def entry_from_json(fields: Fields) -> Entry:
-    """Read an entry.
-
-    Raises:
-        FieldError: a member is missing, of the wrong kind, or a state is not known.
-
-    """
-    state = fields.text("state")
-    if state not in tuple(State):
-        raise FieldError(f"{fields.path}.state: {state!r} is no known state")
-    return Entry(
-        uid=fields.text("uid"),
-        namespace=fields.text("namespace"),
-        name=fields.text("name"),
-        state=State(state),
-        resource_version=fields.text("resourceVersion"),
-        changed_at=_moment(fields, "changedAt"),
-        devices=tuple(_device_from_json(device) for device in fields.objects("devices")),
-        error=fields.optional_text("error"),
-        unknown=MappingProxyType(
-            {name: value for name, value in fields.value.items() if name not in _ENTRY_MEMBERS}
-        ),
-    )
-
-
-def _moment(fields: Fields, name: str) -> datetime:
-    written = fields.text(name)
-    try:
-        moment = datetime.fromisoformat(written)
-    except ValueError:
-        raise FieldError(f"{fields.path}.{name}: {written!r} is no time") from None
-    if moment.tzinfo is None:
-        raise FieldError(f"{fields.path}.{name}: {written!r} has no time zone")
-    return moment
-
-
-def _device_to_json(device: PlannedDevice) -> JsonObject:
-    requests: list[Json] = list(device.requests)
-    written: JsonObject = {
-        "requests": requests,
-        "pool": device.pool,
-        "device": device.device,
-        "cdiName": device.cdi_name,
-        "parentUUID": device.parent_uuid,
-        "uuid": device.uuid,
-        "pciBusID": device.pci_bus_id,
-        "migProfileID": device.mig_profile_id,
-        "migStart": device.mig_start,
-        "migSize": device.mig_size,
-        "shareID": device.share_id,
-        "adminAccess": device.admin_access or None,
-    }
-    return {name: value for name, value in written.items() if value is not None}
-
-
-def _device_from_json(fields: Fields) -> PlannedDevice:
-    return PlannedDevice(
-        requests=fields.texts("requests"),
-        pool=fields.text("pool"),
-        device=fields.text("device"),
-        cdi_name=fields.text("cdiName"),
-        parent_uuid=fields.optional_text("parentUUID"),
-        uuid=fields.optional_text("uuid"),
-        pci_bus_id=fields.optional_text("pciBusID"),
-        mig_profile_id=fields.optional_integer("migProfileID"),
-        mig_start=fields.optional_integer("migStart"),
-        mig_size=fields.optional_integer("migSize"),
-        share_id=fields.optional_text("shareID"),
-        admin_access=fields.flag("adminAccess"),
-    )

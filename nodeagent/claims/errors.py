@@ -15,3 +15,11 @@ class CorruptCheckpointError(ClaimsError):
 
 class NewerCheckpointError(ClaimsError):
     """A newer agent wrote the file; this one may read it, but must not change it."""
+
+
+class MpsError(ClaimsError):
+    """The MPS control daemon did not start, did not answer or refused."""
+
+
+class DeviceLostError(ClaimsError):
+    """The hardware of a prepared device is not there any more: its pod must be deleted."""

@@ -5,14 +5,16 @@ is away; both leave entries and CDI files that no unprepare call will name (node
 """
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import structlog
 
-from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.checkpoint import Checkpoint
 from nodeagent.claims.entry import State
 from nodeagent.claims.errors import ClaimsError
+from nodeagent.claims.mps import claim_uid_of
 from nodeagent.claims.preparer import Preparer
 
 log = structlog.get_logger()
@@ -37,23 +39,35 @@ def sweep(preparer: Preparer, *, abandonment: Abandonment, now: datetime) -> tup
 
 def _sweep_files(preparer: Preparer, *, now: datetime) -> tuple[str, ...]:
     store = preparer.injection.store
+    mps = preparer.execution.effects.mps
     gone = []
     try:
         # Prepare writes its entry before its file, so under the lock a file alone is an orphan.
         with preparer.ledger.held() as checkpoint:
             for claim_uid in list(store.claim_uids()):
-                entry = checkpoint.entries.get(claim_uid)
-                holds = entry is not None and entry.holds_devices
-                is_set_aside = claim_uid in checkpoint.unreadable
-                if not holds and not is_set_aside and _age(store, claim_uid, now=now) > FILE_AGE:
+                path = store.path_of(claim_uid)
+                if _is_orphan(claim_uid, checkpoint) and _age(path, now=now) > FILE_AGE:
                     store.remove(claim_uid)
                     log.warning("orphaned cdi file removed", claim=claim_uid)
                     gone.append(claim_uid)
+            for mps_id in mps.ids():
+                claim_uid = claim_uid_of(mps_id)
+                path = mps.directory / mps_id
+                if _is_orphan(claim_uid, checkpoint) and _age(path, now=now) > FILE_AGE:
+                    mps.stop(mps_id)
+                    log.warning("orphaned mps daemon removed", mps=mps_id)
+                    gone.append(claim_uid)
     except (ClaimsError, OSError) as error:
-        log.warning("cdi files not swept", reason=str(error))
-    return tuple(gone)
+        log.warning("files not swept", reason=str(error))
+    return tuple(dict.fromkeys(gone))
 
 
-def _age(store: CdiStore, claim_uid: str, *, now: datetime) -> timedelta:
-    written = store.path_of(claim_uid).stat().st_mtime
-    return now - datetime.fromtimestamp(written, tz=now.tzinfo)
+def _is_orphan(claim_uid: str, checkpoint: Checkpoint) -> bool:
+    """Tell whether no entry speaks for a claim's files; one that cannot be read does."""
+    entry = checkpoint.entries.get(claim_uid)
+    holds = entry is not None and entry.holds_devices
+    return not holds and claim_uid not in checkpoint.unreadable
+
+
+def _age(path: Path, *, now: datetime) -> timedelta:
+    return now - datetime.fromtimestamp(path.stat().st_mtime, tz=now.tzinfo)

@@ -8,8 +8,9 @@ after each write and never blocks.
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -19,8 +20,9 @@ import structlog
 
 from nodeagent.claims.checkpoint import Checkpoint, decode, encode
 from nodeagent.claims.entry import Entry
-from nodeagent.claims.errors import CorruptCheckpointError, NewerCheckpointError
+from nodeagent.claims.errors import CorruptCheckpointError, LockTimeoutError, NewerCheckpointError
 from nodeagent.claims.lock import locked
+from nodeagent.claims.metrics import LOCK_TIMEOUTS, LOCK_WAIT_SECONDS, count_entries
 from nodeagent.durable import sync_directory, write_durably
 
 log = structlog.get_logger()
@@ -43,6 +45,7 @@ class Ledger:
         self._entries: Mapping[str, Entry] = MappingProxyType({})
         self._cached: tuple[tuple[int, int, int], Checkpoint] | None = None
         self._holder: int | None = None
+        self._turn = threading.Lock()
 
     @property
     def entries(self) -> Mapping[str, Entry]:
@@ -74,12 +77,36 @@ class Ledger:
             LockTimeoutError: another call did not give the lock back in time.
 
         """
-        with locked(self._lock, within_seconds=LOCK_SECONDS):
+        with self._taken():
             self._holder = threading.get_ident()
             try:
                 yield
             finally:
                 self._holder = None
+
+    @contextmanager
+    def _taken(self) -> Iterator[None]:
+        began = time.monotonic()
+        with ExitStack() as taken:
+            try:
+                taken.enter_context(self._own_turn())
+                left = max(0.0, began + LOCK_SECONDS - time.monotonic())
+                taken.enter_context(locked(self._lock, within_seconds=left))
+            except LockTimeoutError:
+                LOCK_TIMEOUTS.inc()
+                raise
+            LOCK_WAIT_SECONDS.observe(time.monotonic() - began)
+            yield
+
+    @contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        """Queue with this process's own threads, since polling for a file is not fair to them."""
+        if not self._turn.acquire(timeout=LOCK_SECONDS):
+            raise LockTimeoutError("busy with other claims for too long: ask again")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     @property
     def exists(self) -> bool:
@@ -163,6 +190,7 @@ class Ledger:
     def _remember(self, checkpoint: Checkpoint) -> None:
         self._cached = (self._stamp(), checkpoint)
         self._entries = checkpoint.entries
+        count_entries(checkpoint.entries.values(), unreadable=len(checkpoint.unreadable))
 
     def _stamp(self) -> tuple[int, int, int]:
         seen = self._path.stat()

@@ -1,26 +1,21 @@
-"""Which opaque configuration applies to a device, and what it may say.
+"""Which opaque configuration applies to a device, and whether the device can honour it.
 
 From weak to strong: the driver's default, the class's entries in list order, the claim's entries
 in list order. The strongest entry that applies wins whole; fields are never merged. The position
 in the merged list says nothing, the source does (node-agent.md 2.4).
 """
 
-from collections.abc import Callable, Iterable
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from nodeagent.claims.allocation import ConfigSource, OpaqueConfig, Result
+from nodeagent.claims.configuration import ConfigKind, Configuration, decode_configuration
+from nodeagent.claims.sharing import Mps, Sharing, Strategy
 from nodeagent.devices.model import Device
-from nodeagent.fields import FieldError, Fields
+from nodeagent.fields import FieldError
 
-API_VERSION: Final = "resource.nvidia.com/v1beta1"
-
-
-class ConfigKind(StrEnum):
-    """The kinds of configuration, each for one kind of device."""
-
-    GPU = "GpuConfig"
-    MIG = "MigDeviceConfig"
+MPS_CAPABILITY: Final = (7, 0)
+"""Older GPUs take the flag for several users, and then their clients fail."""
 
 
 def effective(
@@ -55,42 +50,91 @@ def effective(
     return None
 
 
-def decode_kind(parameters: Fields) -> ConfigKind:
-    """Check a configuration strictly and return its kind.
+def sharing_of(
+    results: Sequence[tuple[Result, Device]],
+    configs: Iterable[OpaqueConfig],
+    *,
+    driver: str,
+    offered: frozenset[Strategy],
+) -> tuple[Sharing | None, ...]:
+    """Return how each device is shared, in the order of the results.
+
+    Entries for other drivers are none of our business, whatever they hold. Access for
+    administrators never changes a device, so for it there is nothing to share.
 
     Raises:
-        FieldError: unknown kind or field, or a sharing strategy: none is offered yet, and a claim
-            that asks for one must not run without.
-
-    """
-    api_version = parameters.text("apiVersion")
-    kind = parameters.text("kind")
-    if api_version != API_VERSION or kind not in tuple(ConfigKind):
-        expected = " or ".join(ConfigKind)
-        raise FieldError(
-            f"{parameters.path}: expected {expected} of {API_VERSION}, got {kind} of {api_version}"
-        )
-    parameters.refuse_others(("apiVersion", "kind", "sharing"))
-    sharing = parameters.optional_object("sharing")
-    if sharing is not None:
-        strategy = sharing.text("strategy")
-        raise FieldError(f"{sharing.path}.strategy: {strategy} is not offered by this agent")
-    return ConfigKind(kind)
-
-
-def check_configs(
-    results: Iterable[tuple[Result, Device]], configs: Iterable[OpaqueConfig], *, driver: str
-) -> None:
-    """Insist that each device's configuration is one that the agent can honour.
-
-    Entries for other drivers are none of our business, whatever they hold.
-
-    Raises:
-        FieldError: one is not; nothing must be prepared then.
+        FieldError: an entry is wrong, or asks for what a device cannot do; nothing must be
+            prepared then.
 
     """
     own = tuple(config for config in configs if config.driver == driver)
-    kinds = {id(config): decode_kind(config.parameters) for config in own}
-    for result, device in results:
+    decoded = {
+        id(config): decode_configuration(config.parameters, offered=offered) for config in own
+    }
+
+    def configuration_of(result: Result, device: Device) -> Configuration | None:
         wanted = ConfigKind.MIG if device.partition else ConfigKind.GPU
-        effective(result, own, fits=lambda config, wanted=wanted: kinds[id(config)] is wanted)  # type: ignore[misc] # mypy cannot type a default in a lambda
+        entry = effective(result, own, fits=lambda config: decoded[id(config)].kind is wanted)
+        return decoded[id(entry)] if entry is not None else None
+
+    chosen = [
+        None if result.admin_access else configuration
+        for result, device in results
+        for configuration in (configuration_of(result, device),)
+    ]
+    _check_mps(results, chosen)
+    return tuple(configuration.sharing if configuration else None for configuration in chosen)
+
+
+def _check_mps(
+    results: Sequence[tuple[Result, Device]], chosen: Sequence[Configuration | None]
+) -> None:
+    devices: list[Device] = []
+    groups: dict[int, Configuration] = {}
+    for (result, device), configuration in zip(results, chosen, strict=True):
+        if configuration is None or not isinstance(configuration.sharing, Mps):
+            continue
+        groups[id(configuration)] = configuration
+        devices.append(device)
+        reason = _without_mps(result, device)
+        if reason is not None:
+            raise FieldError(f"{configuration.path}.sharing.strategy: {reason}")
+    if len(groups) > 1:
+        first, second, *_ = groups.values()
+        raise FieldError(
+            f"{second.path}.sharing.strategy: a container can talk to one MPS daemon only, and"
+            f" {first.path} asks for one already; put all devices under one entry"
+        )
+    for configuration in groups.values():
+        _check_limits(configuration, devices)
+
+
+def _without_mps(result: Result, device: Device) -> str | None:
+    """Say why a device cannot be shared by MPS; `None` if it can."""
+    if result.share_id is not None:
+        return f"MPS cannot serve a share of {device.name}: each share would need its own pipe"
+    if device.partition is not None and device.gpu.is_dynamic:
+        return f"MPS cannot serve {device.name}: its partition is made for the claim"
+    capability = device.gpu.compute_capability
+    if capability is None or _version(capability) < MPS_CAPABILITY:
+        return (
+            f"MPS needs compute capability 7.0 or later, and {device.name} has"
+            f" {capability or 'an unknown one'}"
+        )
+    return None
+
+
+def _check_limits(configuration: Configuration, devices: Sequence[Device]) -> None:
+    if not isinstance(configuration.sharing, Mps):
+        return
+    known = {str(index) for index in range(len(devices))} | {device.uuid for device in devices}
+    for key in configuration.sharing.pinned_memory_mebibytes_by_device:
+        if key not in known:
+            raise FieldError(
+                f"{configuration.path}.sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit.{key}:"
+                f" no index below {len(devices)} and no UUID of a device of this entry"
+            )
+
+
+def _version(capability: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in capability.split(".") if part.isdigit())

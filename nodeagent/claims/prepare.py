@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from nodeagent.cdi.spec import device_name
 from nodeagent.claims.allocation import AllocatedClaim, Result
 from nodeagent.claims.entry import Entry, PlannedDevice
-from nodeagent.claims.opaque import check_configs
+from nodeagent.claims.opaque import sharing_of
+from nodeagent.claims.sharing import Sharing, Strategy, TimeSlicing
 from nodeagent.devices.model import Device, Inventory
 from nodeagent.fields import FieldError
 
@@ -32,11 +33,17 @@ class Conflict:
 
 
 def plan(
-    claim: AllocatedClaim, *, inventory: Inventory, driver: str, pool: str
+    claim: AllocatedClaim,
+    *,
+    inventory: Inventory,
+    driver: str,
+    pool: str,
+    offered: frozenset[Strategy] = frozenset(),
 ) -> tuple[PlannedDevice, ...] | Refusal:
     """Say what each of the claim's results for this driver becomes here.
 
     Results of other drivers are left alone; a claim with none of ours is a plan without devices.
+    `offered` are the ways of sharing whose feature gates are on.
     """
     own = [result for result in claim.results if result.driver == driver]
     found: list[tuple[Result, Device]] = []
@@ -49,10 +56,13 @@ def plan(
             )
         found.append((result, device))
     try:
-        check_configs(found, claim.config, driver=driver)
+        sharing = sharing_of(found, claim.config, driver=driver, offered=offered)
     except FieldError as error:
         return Refusal(str(error))
-    return tuple(_planned(result, device, claim_uid=claim.uid) for result, device in found)
+    return tuple(
+        _planned(result, device, claim_uid=claim.uid, sharing=shared)
+        for (result, device), shared in zip(found, sharing, strict=True)
+    )
 
 
 def conflict_of(
@@ -67,25 +77,61 @@ def conflict_of(
     return None
 
 
+def other_interval(
+    devices: Iterable[PlannedDevice], *, claim_uid: str, entries: Iterable[Entry]
+) -> Refusal | None:
+    """Refuse a time slice where another claim has a different one on the same GPU.
+
+    Shares of one GPU belong to several claims, and a GPU has one time slice.
+    """
+    wanted = {
+        device.parent_uuid: device
+        for device in devices
+        if isinstance(device.sharing, TimeSlicing) and device.is_whole
+    }
+    for entry in entries:
+        for held in entry.devices if entry.uid != claim_uid and entry.holds_devices else ():
+            device = wanted.get(held.parent_uuid)
+            is_set = isinstance(held.sharing, TimeSlicing)
+            if device is not None and is_set and held.sharing != device.sharing:
+                return Refusal(
+                    f"device {device.device} has another time slice for claim"
+                    f" {entry.label} ({entry.uid})"
+                )
+    return None
+
+
 def is_same_allocation(planned: Iterable[PlannedDevice], recorded: Iterable[PlannedDevice]) -> bool:
     """Tell whether two plans of one claim are about the same devices for the same requests."""
     return _allocated(planned) == _allocated(recorded)
 
 
-def _planned(result: Result, device: Device, *, claim_uid: str) -> PlannedDevice:
+def _planned(
+    result: Result, device: Device, *, claim_uid: str, sharing: Sharing | None
+) -> PlannedDevice:
     partition = device.partition
+    is_dynamic = partition is not None and device.gpu.is_dynamic
+    # Of a partition that is still to be made, only the driver knows the identity.
+    instance = partition.instance if partition and not is_dynamic else None
+    changes_gpu = not result.admin_access
     return PlannedDevice(
         requests=(result.main_request,),
         pool=result.pool,
         device=device.name,
         cdi_name=device_name(claim_uid, device.name, share_id=result.share_id),
         parent_uuid=device.gpu.uuid,
-        uuid=device.uuid,
+        uuid=None if is_dynamic else device.uuid,
         pci_bus_id=device.gpu.pci_bus_id,
         mig_profile_id=partition.profile.id if partition else None,
         mig_start=partition.start if partition else None,
         mig_size=partition.profile.memory_slices if partition else None,
+        gpu_instance_id=instance.gpu_instance_id if instance else None,
+        compute_instance_id=instance.compute_instance_id if instance else None,
+        makes_partition=is_dynamic and changes_gpu,
+        mig_mode=is_dynamic if device.gpu.toggles_mig and changes_gpu else None,
+        sharing=sharing,
         share_id=result.share_id,
+        consumed=result.consumed,
         admin_access=result.admin_access,
     )
 

@@ -1,65 +1,94 @@
-"""Prepare and unprepare claims so that a kill at any moment loses none.
+"""Prepare and unprepare claims as kubelet asks for them: each on its own, and always in time.
 
-Order of writes for one claim: the plan ("started"), the CDI file, the answer ("completed"). Only
-the answer is ever given to kubelet. Until it is written, everything before it is rolled back at
-the next start, and kubelet, which had no answer, asks again; once it is written, it is answered
-again and again, whatever else was lost. Unpreparing runs the other way round (node-agent.md 2).
+What is decided here is whether a claim may be prepared now; how that is done, stands in
+`execution` (node-agent.md 2.2, 2.3).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeAlias
 
 import structlog
 
-from nodeagent.cdi.errors import CdiError
 from nodeagent.cdi.store import CLAIM_UID
 from nodeagent.claims.allocation import AllocatedClaim
+from nodeagent.claims.capacity import excess_of
 from nodeagent.claims.checkpoint import Checkpoint
-from nodeagent.claims.entry import Entry, PlannedDevice, State
-from nodeagent.claims.errors import ClaimsError
+from nodeagent.claims.entry import UNSETTLED, Entry, PlannedDevice, State
+from nodeagent.claims.execution import EXPECTED, Execution
 from nodeagent.claims.injection import Injection
+from nodeagent.claims.jobs import Jobs
 from nodeagent.claims.ledger import Ledger
-from nodeagent.claims.prepare import Conflict, Refusal, conflict_of, is_same_allocation, plan
+from nodeagent.claims.metrics import CALL_SECONDS, REFUSALS
+from nodeagent.claims.prepare import (
+    Conflict,
+    Refusal,
+    conflict_of,
+    is_same_allocation,
+    other_interval,
+    plan,
+)
 from nodeagent.claims.reading import ClaimReader, ClaimReference, Read, Unavailable, read_claims
+from nodeagent.claims.sharing import Strategy
 from nodeagent.devices.model import Inventory
 
 log = structlog.get_logger()
 
 Outcome: TypeAlias = tuple[PlannedDevice, ...] | Refusal
 
+LATE = "still at work on this claim: ask again"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
     """This driver's claims on this node. Safe between threads; the ledger's lock serialises."""
 
-    ledger: Ledger
-    injection: Injection
+    execution: Execution
     reader: ClaimReader
     read_pool: ThreadPoolExecutor
-    inventory: Callable[[], Inventory | None]
-    """The node's devices as last discovered; `None` before the first discovery."""
-
     is_abandoned: Callable[[Entry], bool]
     """Whether a claim that stands in the way may be undone; asks the API server."""
 
     driver: str
     pool: str
+    offered: frozenset[Strategy] = frozenset()
+    """The ways of sharing whose feature gates are on."""
+
+    preparing: Jobs[Outcome] = field(default_factory=lambda: Jobs("prepare"))
+    unpreparing: Jobs[str | None] = field(default_factory=lambda: Jobs("unprepare"))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The node's checkpoint."""
+        return self.execution.ledger
+
+    @property
+    def injection(self) -> Injection:
+        """How devices get into containers."""
+        return self.execution.injection
+
+    def inventory(self) -> Inventory | None:
+        """Return the node's devices as last discovered; `None` before the first discovery."""
+        return self.execution.inventory()
 
     def prepare(self, references: Iterable[ClaimReference]) -> Mapping[str, Outcome]:
         """Prepare claims, each on its own; the answer has every UID that was asked for."""
-        asked = tuple(references)
+        asked = {reference.uid: reference for reference in references}
         asked_at = datetime.now(UTC)
-        reads = read_claims(self.reader, asked, pool=self.read_pool)
-        outcomes = {}
-        for reference, read in zip(asked, reads, strict=True):
-            outcome = self._prepare(reference, read, asked_at=asked_at)
-            outcomes[reference.uid] = outcome
-            if isinstance(outcome, Refusal):
-                log.warning("claim refused", claim=reference.uid, reason=outcome.reason)
-        return outcomes
+
+        def begin(claim_uids: Sequence[str]) -> Mapping[str, Callable[[], Outcome]]:
+            new = [asked[claim_uid] for claim_uid in claim_uids]
+            reads = read_claims(self.reader, new, pool=self.read_pool)
+            return {
+                reference.uid: partial(self._prepare, reference, read, asked_at=asked_at)
+                for reference, read in zip(new, reads, strict=True)
+            }
+
+        return self.preparing.run(tuple(asked), begin, late=lambda: Refusal(LATE))
 
     def unprepare(self, references: Iterable[ClaimReference]) -> Mapping[str, str | None]:
         """Undo claims, each on its own; the answer has every UID, with an error or `None`.
@@ -67,21 +96,37 @@ class Preparer:
         A claim that was never prepared is done already. Nothing is asked of the API server: the
         claim may be gone.
         """
-        return {reference.uid: self.undo(reference.uid) for reference in references}
+        return self.unpreparing.run(
+            tuple(dict.fromkeys(reference.uid for reference in references)),
+            lambda claim_uids: {
+                claim_uid: partial(self.undo, claim_uid) for claim_uid in claim_uids
+            },
+            late=lambda: LATE,
+        )
 
     def undo(self, claim_uid: str) -> str | None:
         """Undo one claim; return why that cannot be done now, or `None`."""
         if not CLAIM_UID.fullmatch(claim_uid):
             return None
-        try:
-            with self.ledger.held() as checkpoint:
-                self._undo(claim_uid, checkpoint)
-        except (ClaimsError, OSError) as error:
-            log.warning("claim not unprepared", claim=claim_uid, reason=str(error))
-            return str(error)
+        with CALL_SECONDS.labels("unprepare").time():
+            try:
+                with self.ledger.held():
+                    self.execution.undo(claim_uid)
+            except EXPECTED as error:
+                log.warning("claim not unprepared", claim=claim_uid, reason=str(error))
+                return str(error)
         return None
 
     def _prepare(self, reference: ClaimReference, read: Read, *, asked_at: datetime) -> Outcome:
+        began = time.monotonic()
+        outcome = self._outcome(reference, read, asked_at=asked_at)
+        CALL_SECONDS.labels("prepare").observe(time.monotonic() - began)
+        if isinstance(outcome, Refusal):
+            REFUSALS.inc()
+            log.warning("claim refused", claim=reference.uid, reason=outcome.reason)
+        return outcome
+
+    def _outcome(self, reference: ClaimReference, read: Read, *, asked_at: datetime) -> Outcome:
         if isinstance(read, Refusal):
             return read
         try:
@@ -92,7 +137,7 @@ class Preparer:
                 self.undo(outcome.holder.uid)
                 with self.ledger.held() as checkpoint:
                     outcome = self._decide(reference, read, checkpoint, asked_at=asked_at)
-        except (ClaimsError, CdiError, OSError) as error:
+        except EXPECTED as error:
             return Refusal(str(error))
         if isinstance(outcome, Conflict):
             holder = outcome.holder
@@ -116,45 +161,37 @@ class Preparer:
         if inventory is None:
             unknown = Refusal("the GPUs of this node are not known yet; try again")
             return self._from_checkpoint(entry, inventory) or unknown
-        planned = plan(read, inventory=inventory, driver=self.driver, pool=self.pool)
+        if entry is not None and _is_too_late(entry, read, asked_at=asked_at):
+            return Refusal("the claim was unprepared after this call began")
+        planned = plan(
+            read, inventory=inventory, driver=self.driver, pool=self.pool, offered=self.offered
+        )
         if isinstance(planned, Refusal):
             return planned
         if entry is not None and entry.state is State.COMPLETED:
             if is_same_allocation(planned, entry.devices):
                 return self._again(entry, planned, inventory)
             # Deallocated and allocated anew without us being told: the old devices are not its.
-            self._undo(entry.uid, checkpoint)
-        elif entry is not None and _is_too_late(entry, read, asked_at=asked_at):
-            return Refusal("the claim was unprepared after this call began")
-        others = self.ledger.entries.values()
-        conflict = conflict_of(planned, claim_uid=read.uid, entries=others)
-        return conflict or self._carry_out(read, planned, inventory)
+            self.execution.undo(entry.uid)
+        elif entry is not None and entry.state in UNSETTLED:
+            self.execution.settle(entry)
+        obstacle = self._obstacle(read.uid, planned, inventory)
+        return obstacle or self.execution.carry_out(read, planned, inventory)
 
-    def _carry_out(
-        self, claim: AllocatedClaim, planned: tuple[PlannedDevice, ...], inventory: Inventory
-    ) -> tuple[PlannedDevice, ...]:
-        if not planned:
-            return ()
-        entry = Entry(
-            uid=claim.uid,
-            namespace=claim.namespace,
-            name=claim.name,
-            state=State.STARTED,
-            resource_version=claim.resource_version,
-            changed_at=datetime.now(UTC),
-            devices=planned,
+    def _obstacle(
+        self, claim_uid: str, planned: tuple[PlannedDevice, ...], inventory: Inventory
+    ) -> Conflict | Refusal | None:
+        entries = tuple(self.ledger.entries.values())
+        conflict = conflict_of(planned, claim_uid=claim_uid, entries=entries)
+        if conflict is not None:
+            return conflict
+        excess = excess_of(
+            planned, claim_uid=claim_uid, driver=self.driver, entries=entries, inventory=inventory
         )
-        self.ledger.put(entry)
-        try:
-            self.injection.ensure(claim.uid, planned, inventory=inventory)
-        except (CdiError, OSError):
-            self.injection.store.remove(claim.uid)
-            self.ledger.drop(claim.uid)
-            raise
-        self.ledger.put(replace(entry, state=State.COMPLETED, changed_at=datetime.now(UTC)))
-        names = [device.device for device in planned]
-        log.info("claim prepared", claim=claim.uid, name=entry.label, devices=names)
-        return planned
+        if excess is not None:
+            log.error("shares exceed a device", claim=claim_uid, reason=excess)
+            return Refusal(excess)
+        return other_interval(planned, claim_uid=claim_uid, entries=entries)
 
     def _from_checkpoint(
         self, entry: Entry | None, inventory: Inventory | None
@@ -162,47 +199,29 @@ class Preparer:
         """Answer a claim that was completed, without knowing more than the checkpoint does."""
         if entry is None or entry.state is not State.COMPLETED:
             return None
-        if inventory is not None:
-            self.injection.ensure(entry.uid, entry.devices, inventory=inventory)
+        self.execution.repeat(entry, inventory)
         return entry.devices
 
     def _again(
         self, entry: Entry, planned: tuple[PlannedDevice, ...], inventory: Inventory
     ) -> tuple[PlannedDevice, ...]:
         """Answer a completed claim again; its file must be there, whoever removed it."""
-        self.injection.ensure(entry.uid, entry.devices, inventory=inventory)
+        self.execution.repeat(entry, inventory)
         if all(device.requests for device in entry.devices):
             return entry.devices
         # Rebuilt from CDI names when the checkpoint was lost; the claim says the rest.
-        self.ledger.put(replace(entry, devices=planned))
-        return planned
-
-    def _undo(self, claim_uid: str, checkpoint: Checkpoint) -> None:
-        entry = checkpoint.entries.get(claim_uid)
-        if entry is not None and entry.holds_devices:
-            undoing = replace(entry, state=State.UNPREPARING, changed_at=datetime.now(UTC))
-            self.ledger.put(undoing)
-        try:
-            self.injection.store.remove(claim_uid)
-        except OSError as error:
-            # The sweep removes it later; the device itself is free.
-            log.warning("cdi file not removed", claim=claim_uid, reason=str(error))
-        if entry is None or entry.state is not State.UNPREPARED:
-            self.ledger.put(tombstone(claim_uid, entry))
-        if entry is not None and entry.holds_devices:
-            log.info("claim unprepared", claim=claim_uid, name=entry.label)
-
-
-def tombstone(claim_uid: str, entry: Entry | None) -> Entry:
-    """Return what stays of a claim that was undone now."""
-    return Entry(
-        uid=claim_uid,
-        namespace=entry.namespace if entry else "",
-        name=entry.name if entry else "",
-        state=State.UNPREPARED,
-        resource_version=entry.resource_version if entry else "",
-        changed_at=datetime.now(UTC),
-    )
+        held = {(device.device, device.share_id): device for device in entry.devices}
+        known = tuple(
+            replace(
+                device,
+                uuid=held[device.device, device.share_id].uuid or device.uuid,
+                gpu_instance_id=held[device.device, device.share_id].gpu_instance_id,
+                compute_instance_id=held[device.device, device.share_id].compute_instance_id,
+            )
+            for device in planned
+        )
+        self.ledger.put(replace(entry, devices=known))
+        return known
 
 
 def _is_too_late(entry: Entry, claim: AllocatedClaim, *, asked_at: datetime) -> bool:

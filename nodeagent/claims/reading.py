@@ -4,16 +4,20 @@ A cached copy could show an allocation that was withdrawn, so each prepare asks;
 are read in parallel and before any lock is taken (node-agent.md 2.2).
 """
 
+import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from nodeagent.cdi.store import CLAIM_UID
 from nodeagent.claims.allocation import AllocatedClaim, decode_claim
 from nodeagent.claims.prepare import Refusal
 from nodeagent.fields import FieldError, JsonObject
 from nodeagent.kube.errors import KubeError, NotFoundError
+
+READ_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,10 @@ class ClaimReader(Protocol):
 def read_claims(
     reader: ClaimReader, references: Iterable[ClaimReference], *, pool: ThreadPoolExecutor
 ) -> list[Read]:
-    """Read claims in parallel; the answers are in the order of the references."""
-    return list(pool.map(lambda reference: read_claim(reader, reference), references))
+    """Read claims in parallel and in time; the answers are in the order of the references."""
+    began = time.monotonic()
+    reads = [pool.submit(read_claim, reader, reference) for reference in references]
+    return [_in_time(read, deadline=began + READ_SECONDS) for read in reads]
 
 
 def read_claim(reader: ClaimReader, reference: ClaimReference) -> Read:
@@ -70,6 +76,14 @@ def read_claim(reader: ClaimReader, reference: ClaimReference) -> Read:
     except FieldError as error:
         return Refusal(f"{label}: {error}")
     return _checked(claim, reference, label=label)
+
+
+def _in_time(read: "Future[Read]", *, deadline: float) -> Read:
+    try:
+        return read.result(max(0.0, deadline - time.monotonic()))
+    except LateError:
+        read.cancel()
+        return Unavailable(f"the claim could not be read within {READ_SECONDS} s")
 
 
 def _checked(claim: AllocatedClaim, reference: ClaimReference, *, label: str) -> Read:

@@ -1,13 +1,12 @@
 """What a start makes of the checkpoint that it finds.
 
-Never an empty one if anything says otherwise: kubelet does not ask again for pods that run, so a
-forgotten claim would stay forgotten and its device be given away. A corrupt file is set aside and
-replaced by the one before it, and the CDI files, whose names hold claim and device, say what that
-one lacks (node-agent.md 2.6, 2.7).
+A corrupt file is set aside and replaced by the one before it, and by what else can be found out.
+Whatever an earlier boot did is gone with that boot; whatever an earlier process left half done is
+taken back. Nothing here keeps the agent from starting: kubelet cannot unprepare through a plugin
+that is not there (node-agent.md 0.4, 2.6, 2.7).
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,20 +15,18 @@ from typing import Final
 
 import structlog
 
-from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.checkpoint import Checkpoint
-from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.claims.entry import State
 from nodeagent.claims.errors import CorruptCheckpointError
-from nodeagent.claims.ledger import Ledger
-from nodeagent.claims.preparer import tombstone
-from nodeagent.devices.model import Inventory
+from nodeagent.claims.execution import Execution
+from nodeagent.claims.rebuild import Node, with_adopted
+from nodeagent.fields import JsonObject
+from nodeagent.kube.errors import KubeError
 
 log = structlog.get_logger()
 
-SHARE_ID: Final = re.compile(r"-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$")
-
-WITHOUT_FILE: Final = frozenset({State.STARTED, State.UNPREPARING, State.UNPREPARED})
-"""States in which no container may still be given the devices."""
+WITHOUT_FILE: Final = frozenset({State.UNPREPARED, State.STALE_BOOT})
+"""States in which no container may be given the devices, beside those that are settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,79 +37,55 @@ class Recovered:
     """Where an untrustworthy checkpoint is now."""
 
     rebuilt: tuple[str, ...] = ()
-    """UIDs of claims that only their CDI files told of."""
+    """UIDs of claims that the checkpoint did not tell of."""
+
+    half_done: tuple[str, ...] = ()
+    """UIDs of claims that could not be settled yet."""
 
 
 def recover(
-    ledger: Ledger, *, store: CdiStore, inventory: Inventory | None, pool: str, now: datetime
+    execution: Execution,
+    *,
+    claims: Callable[[], Iterable[JsonObject]],
+    driver: str,
+    pool: str,
+    now: datetime,
 ) -> Recovered:
     """Bring the checkpoint to where a first call can build on it.
+
+    `claims` reads all claims from the API server; it is called only if the checkpoint is lost.
 
     Raises:
         LockTimeoutError: another agent is at work on this directory.
         OSError: the directory cannot be used.
 
     """
+    ledger = execution.ledger
     with ledger.held_unread():
-        corrupt_file = None
-        is_lost = not ledger.exists
-        try:
-            checkpoint = ledger.read()
-        except CorruptCheckpointError as error:
-            corrupt_file = ledger.set_aside(at=now)
-            log.warning("checkpoint corrupt", reason=str(error), set_aside=str(corrupt_file))
-            checkpoint = ledger.previous() or Checkpoint(boot_id=ledger.boot_id)
-            is_lost = True
+        checkpoint, corrupt_file, is_lost = _loaded(execution, now=now)
         if checkpoint.is_read_only:
             log.error("checkpoint of a newer agent: no claim can be prepared or unprepared")
             return Recovered()
-        files = {claim_uid: store.device_names(claim_uid) for claim_uid in store.claim_uids()}
         known = frozenset(checkpoint.entries)
+        store = execution.injection.store
+        files = {claim_uid: store.device_names(claim_uid) for claim_uid in store.claim_uids()}
         if is_lost:
-            checkpoint = with_adopted(checkpoint, files, inventory=inventory, pool=pool, now=now)
+            node = Node(
+                inventory=execution.inventory(),
+                control=execution.effects.control,
+                driver=driver,
+                pool=pool,
+            )
+            checkpoint = with_adopted(checkpoint, files, _read(claims), node=node, now=now)
+        rebuilt = tuple(sorted(frozenset(checkpoint.entries) - known))
         checkpoint = under_boot(checkpoint, boot_id=ledger.boot_id, now=now)
-        for claim_uid in files:
-            entry = checkpoint.entries.get(claim_uid)
-            if entry is not None and entry.state in WITHOUT_FILE:
-                store.remove(claim_uid)
-        checkpoint = settled(checkpoint)
         ledger.replace(checkpoint)
-        return Recovered(corrupt_file, tuple(sorted(frozenset(checkpoint.entries) - known)))
-
-
-def with_adopted(
-    checkpoint: Checkpoint,
-    files: Mapping[str, tuple[str, ...]],
-    *,
-    inventory: Inventory | None,
-    pool: str,
-    now: datetime,
-) -> Checkpoint:
-    """Take over every claim that has a CDI file, where the checkpoint cannot be relied on.
-
-    `files` holds each file's CDI device names by claim UID. What the last write said is unknown,
-    so a claim that was only begun may have been answered since: it counts as completed.
-    """
-    entries = dict(checkpoint.entries)
-    for claim_uid, names in files.items():
-        entry = entries.get(claim_uid)
-        if entry is None:
-            devices = tuple(
-                _from_cdi_name(name, claim_uid=claim_uid, inventory=inventory, pool=pool)
-                for name in names
-            )
-            entries[claim_uid] = Entry(
-                uid=claim_uid,
-                namespace="",
-                name="",
-                state=State.COMPLETED,
-                resource_version="",
-                changed_at=now,
-                devices=devices,
-            )
-        elif entry.state is State.STARTED:
-            entries[claim_uid] = replace(entry, state=State.COMPLETED, changed_at=now)
-    return replace(checkpoint, entries=MappingProxyType(entries))
+        for claim_uid, entry in checkpoint.entries.items():
+            if entry.state in WITHOUT_FILE:
+                if claim_uid in files:
+                    store.remove(claim_uid)
+                _end_mps(execution, claim_uid)
+        return Recovered(corrupt_file, rebuilt, execution.settle_all())
 
 
 def under_boot(checkpoint: Checkpoint, *, boot_id: str, now: datetime) -> Checkpoint:
@@ -131,37 +104,28 @@ def under_boot(checkpoint: Checkpoint, *, boot_id: str, now: datetime) -> Checkp
     return replace(checkpoint, boot_id=boot_id, entries=MappingProxyType(entries))
 
 
-def settled(checkpoint: Checkpoint) -> Checkpoint:
-    """Roll back what was begun, and finish what was being undone.
+def _loaded(execution: Execution, *, now: datetime) -> tuple[Checkpoint, Path | None, bool]:
+    """Return the checkpoint to go on from, where a bad one is now, and whether it lacks claims."""
+    ledger = execution.ledger
+    is_lost = not ledger.exists
+    try:
+        return ledger.read(), None, is_lost
+    except CorruptCheckpointError as error:
+        corrupt_file = ledger.set_aside(at=now)
+        log.warning("checkpoint corrupt", reason=str(error), set_aside=str(corrupt_file))
+        return ledger.previous() or Checkpoint(boot_id=ledger.boot_id), corrupt_file, True
 
-    Nobody had an answer for a claim that was begun, so kubelet asks again.
-    """
-    entries = {
-        uid: tombstone(uid, entry) if entry.state is State.UNPREPARING else entry
-        for uid, entry in checkpoint.entries.items()
-        if entry.state is not State.STARTED
-    }
-    return replace(checkpoint, entries=MappingProxyType(entries))
+
+def _read(claims: Callable[[], Iterable[JsonObject]]) -> Iterable[JsonObject]:
+    try:
+        return claims()
+    except KubeError as error:
+        log.warning("claims not read, cdi files alone tell of them", reason=str(error))
+        return ()
 
 
-def _from_cdi_name(
-    cdi_name: str, *, claim_uid: str, inventory: Inventory | None, pool: str
-) -> PlannedDevice:
-    name = cdi_name.removeprefix(f"{claim_uid}-")
-    share = SHARE_ID.search(name)
-    device_name = name[: share.start()] if share else name
-    device = inventory.find(device_name) if inventory else None
-    partition = device.partition if device else None
-    return PlannedDevice(
-        requests=(),
-        pool=pool,
-        device=device_name,
-        cdi_name=cdi_name,
-        parent_uuid=device.gpu.uuid if device else None,
-        uuid=device.uuid if device else None,
-        pci_bus_id=device.gpu.pci_bus_id if device else None,
-        mig_profile_id=partition.profile.id if partition else None,
-        mig_start=partition.start if partition else None,
-        mig_size=partition.profile.memory_slices if partition else None,
-        share_id=share.group(1) if share else None,
-    )
+def _end_mps(execution: Execution, claim_uid: str) -> None:
+    try:
+        execution.effects.end_mps(claim_uid)
+    except OSError as error:
+        log.warning("mps directory not removed", claim=claim_uid, reason=str(error))

@@ -11,14 +11,20 @@ from pathlib import Path
 from nodeagent.cdi.edits import EditsSource, SimulatedEdits
 from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.claims.execution import Execution
 from nodeagent.claims.injection import Injection
 from nodeagent.claims.ledger import Ledger
+from nodeagent.claims.mps import MpsDaemons
 from nodeagent.claims.preparer import Outcome, Preparer
 from nodeagent.claims.reading import ClaimReference
 from nodeagent.claims.recovery import Recovered, recover
+from nodeagent.claims.sharing import Strategy
+from nodeagent.devices.control import Instance
 from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import gpus
+from nodeagent.devices.simulated_mig import SimulatedMig
 from nodeagent.fields import JsonObject
 from nodeagent.kube.errors import NotFoundError, UnreachableError
 from nodeagent.kube.resources import Listed
@@ -124,6 +130,13 @@ class Claims:
         return Listed(tuple(self.by_name.values()), "1")
 
 
+class Boards(SimulatedMig):
+    """A node's hardware. Implements `GpuControl`."""
+
+    def instances(self, gpu_uuid: str) -> tuple[Instance, ...]:
+        return self.board(gpu_uuid).instances
+
+
 @dataclass(slots=True)
 class AgentNode:
     """One node's directories, and the parts of an agent that work on claims there."""
@@ -137,34 +150,57 @@ class AgentNode:
     boot_id: str = "boot-1"
     readings: dict[str, Reading] = field(default_factory=dict)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    keeps_boards: bool = False
+    """Whether the boards' state outlives this process."""
+
+    offered: frozenset[Strategy] = frozenset(Strategy)
+    mps_control: str = "/nonexistent/nvidia-cuda-mps-control"
+    boards: Boards = field(init=False)
+    """What stays of the hardware while agents come and go."""
+
+    execution: Execution = field(init=False)
     preparer: Preparer = field(init=False)
     abandonment: Abandonment = field(init=False)
 
     def __post_init__(self) -> None:
-        (self.directory / "cdi").mkdir()
-        (self.directory / "plugin").mkdir()
+        (self.directory / "cdi").mkdir(exist_ok=True)
+        (self.directory / "plugin").mkdir(exist_ok=True)
+        self._power_up()
         self.restart()
+
+    def _power_up(self) -> None:
+        gpus = {device.gpu.uuid: device.gpu for device in self.inventory.devices}
+        file = self.directory / "boards.json" if self.keeps_boards else None
+        self.boards = Boards(gpus, file=file, boot_id=self.boot_id)
 
     def restart(self, *, boot_id: str | None = None) -> Recovered:
         """Begin again with nothing but what is on disk."""
-        self.boot_id = boot_id or self.boot_id
+        if boot_id is not None:
+            self.boot_id = boot_id
+            self._power_up()
         ledger = Ledger(self.directory / "plugin", boot_id=self.boot_id)
         injection = Injection(CdiStore(self.directory / "cdi", self.driver), self.edits)
-        self.abandonment = Abandonment(self.claims, lambda: self.readings, now=self.now)
-        self.preparer = Preparer(
+        mps = MpsDaemons(directory=self.directory / "plugin/mps", executable=self.mps_control)
+        self.execution = Execution(
             ledger=ledger,
             injection=injection,
+            effects=Effects(control=self.boards, mps=mps),
+            inventory=lambda: self.inventory,
+        )
+        self.abandonment = Abandonment(self.claims, lambda: self.readings, now=self.now)
+        self.preparer = Preparer(
+            execution=self.execution,
             reader=self.claims,
             read_pool=ThreadPoolExecutor(2),
-            inventory=lambda: self.inventory,
             is_abandoned=self.abandonment.is_abandoned,
             driver=self.driver,
             pool=self.pool,
+            offered=self.offered,
         )
         return recover(
-            ledger,
-            store=injection.store,
-            inventory=self.inventory,
+            self.execution,
+            claims=lambda: self.claims.claims().items,
+            driver=self.driver,
             pool=self.pool,
             now=datetime.now(UTC),
         )

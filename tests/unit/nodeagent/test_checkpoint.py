@@ -103,7 +103,7 @@ def test_one_broken_entry_is_set_aside_and_kept() -> None:
 
 
 def test_a_newer_format_may_be_read_and_not_written() -> None:
-    assert decode(resealed(encode(a_checkpoint()), formatVersion=2)).is_read_only
+    assert decode(resealed(encode(a_checkpoint()), formatVersion=3)).is_read_only
 
 
 def test_tombstones_go_after_ten_minutes_and_nothing_else_does() -> None:

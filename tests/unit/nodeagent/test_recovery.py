@@ -11,7 +11,7 @@ from nodeagent.claims.entry import Entry, State
 from nodeagent.claims.garbage import sweep
 from nodeagent.claims.prepare import Refusal
 from nodeagent.claims.recovery import under_boot
-from nodeagent.claims.repair import repair_files
+from nodeagent.claims.repair import repair_claims
 from nodeagent.devices.model import Inventory, Reading, Source
 from nodeagent.fields import JsonObject
 from tests.builders.agents import (
@@ -177,9 +177,7 @@ def test_a_checkpoint_of_a_newer_agent_answers_and_changes_nothing(node: AgentNo
 
 
 def repair(node: AgentNode) -> tuple[str, ...]:
-    return repair_files(
-        node.preparer.ledger, injection=node.preparer.injection, inventory=node.inventory
-    )
+    return repair_claims(node.execution, inventory=node.inventory)
 
 
 def test_lost_and_changed_files_are_written_again(node: AgentNode) -> None:
