@@ -21,6 +21,7 @@ from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.usage import Usage
 from dra_console.allocator.world.views import Views
 
+MOST_GONE: Final = 100
 FEW_SLICES: Final = 4
 """One of so many slices may be another one before an index is made anew."""
 
@@ -87,7 +88,8 @@ def derive_index(before: Snapshot, after: Snapshot) -> None:
     """Index a snapshot of which a part is as in an indexed one, at the cost of the other part.
 
     Nothing is done where as good as all would have to be looked at again: with many other
-    slices, or with some that are not one node's. Taint rules may be others.
+    slices, or with some that are not one node's. Nor where as many slices are still known that
+    are gone, after a long chain of such indexes: they are let go. Taint rules may be others.
     """
     with _lock:
         known = {} if after in _indexes else dict(_indexes.get(before, {}))
@@ -108,6 +110,8 @@ def derive_index(before: Snapshot, after: Snapshot) -> None:
     node_names = frozenset(name for name in names if name is not None)
     derived: dict[Rules, Index] = {}
     for rules, index in known.items():
+        if index.views.common.slices_known > 2 * len(after.slices) + MOST_GONE:
+            continue
         inventory = (
             index.inventory.changed(gone=gone, new=new, node_names=node_names)
             if pools
@@ -129,8 +133,9 @@ def derive_index(before: Snapshot, after: Snapshot) -> None:
             rules=rules,
             nodes=after.nodes,
         )
-    with _lock:
-        _indexes.setdefault(after, derived)
+    if derived:
+        with _lock:
+            _indexes.setdefault(after, derived)
 
 
 def _without(

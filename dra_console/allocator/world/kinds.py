@@ -141,6 +141,11 @@ class CommonKinds:
         self._kinds: Final = Numbering()
         self._of_slice: Final[dict[PublishedSlice, tuple[int, ...]]] = {}
 
+    @property
+    def slices_known(self) -> int:
+        """Count the slices that were looked at, those that are gone since included."""
+        return len(self._of_slice)
+
     def of_slice(self, published: PublishedSlice) -> tuple[int, ...]:
         """Number the devices of a slice."""
         known = self._of_slice.get(published)

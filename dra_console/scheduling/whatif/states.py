@@ -15,7 +15,7 @@ from typing import Final
 
 from dra_console.allocator.api_json import JsonObject, object_of
 from dra_console.allocator.model import ResourceClaim, Snapshot
-from dra_console.allocator.world.index import carry_index
+from dra_console.allocator.world.index import carry_index, derive_index
 from dra_console.mirror import models as mirror
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models.cluster import MirroredObject
@@ -162,6 +162,7 @@ def _carried(snapshot: Snapshot, before: Snapshot) -> Snapshot:
     if snapshot.nodes == before.nodes:
         snapshot = replace(snapshot, nodes=before.nodes)
     carry_index(before, snapshot)
+    derive_index(before, snapshot)
     return snapshot
 
 

@@ -57,7 +57,7 @@ class Entry(Generic[Decoded]):
     """The object, or why it cannot be read."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Entries(Generic[Decoded]):
     """All objects of one kind of a cluster by key, in the order of the kind's rows.
 
@@ -65,11 +65,16 @@ class Entries(Generic[Decoded]):
     """
 
     of: Mapping[str, Entry[Decoded]]
+    _readable: tuple[Decoded, ...] | None = None
 
     @property
     def readable(self) -> tuple[Decoded, ...]:
-        """List what could be decoded."""
-        return tuple(each.read for each in self.of.values() if not isinstance(each.read, LeftOut))
+        """List what could be decoded; the very same each time, as what is derived from it is."""
+        if self._readable is None:
+            self._readable = tuple(
+                each.read for each in self.of.values() if not isinstance(each.read, LeftOut)
+            )
+        return self._readable
 
     @property
     def unreadable(self) -> tuple[LeftOut, ...]:

@@ -10,10 +10,19 @@ from django.test import Client
 
 from dra_console.access.models import Scope
 from dra_console.allocator.api_json import JsonObject
+from dra_console.allocator.world.index import index_of
 from dra_console.mirror.models import Cluster, ResourceClaim
+from dra_console.scheduling.whatif.states import current_state
 from tests.builders.fleets import a_fleet
 from tests.builders.mirrored import mirror
-from tests.builders.objects import a_claim, a_pod, a_result, an_allocated_claim
+from tests.builders.objects import (
+    a_claim,
+    a_device,
+    a_pod,
+    a_result,
+    a_slice,
+    an_allocated_claim,
+)
 from tests.integration.api.conftest import client_of
 
 WHAT_IF = "/api/v1/whatif/"
@@ -183,3 +192,28 @@ def test_what_an_explanation_suggests_can_be_sent_as_it_is(
     changed = ask(as_admin, {"pod": {"claims": [source]}})
 
     assert changed["then"]["count"] >= 1
+
+
+def test_a_question_after_a_claim_changed_looks_at_no_slice_again(cluster: Cluster) -> None:
+    before = index_of(current_state(cluster).snapshot)
+    mirror(cluster, *a_fleet(), an_allocated_claim("new", namespace="team-research", node="gpu-02"))
+
+    after = current_state(cluster)
+
+    assert "team-research/new" in after.claims
+    assert index_of(after.snapshot).inventory is before.inventory
+
+
+def test_a_question_after_a_slice_changed_looks_at_this_one_alone(cluster: Cluster) -> None:
+    others = [a_slice(node=f"other-{at}", devices=[a_device()]) for at in range(8)]
+    mirror(cluster, *a_fleet(), *others)
+    before = index_of(current_state(cluster).snapshot)
+    changed = a_slice(node="other-0", devices=[a_device("new")])
+    changed["metadata"]["resourceVersion"] = "2"  # type: ignore[index, call-overload]  # JSON
+    mirror(cluster, *a_fleet(), *others[1:], changed)
+
+    after = current_state(cluster).snapshot
+
+    known = {id(each) for each in before.inventory.slices()}
+    assert index_of(after).views.common is before.views.common
+    assert [each.pool for each in after.slices if id(each) not in known] == ["other-0"]
