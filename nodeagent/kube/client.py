@@ -8,6 +8,7 @@ cost more than the request itself and drop fields that they do not know.
 import json
 from collections.abc import Iterator, Mapping
 from typing import Final, Self
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes.client.configuration import Configuration
@@ -17,6 +18,7 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 from nodeagent import __version__
 from nodeagent.fields import Json, JsonObject
 from nodeagent.kube.errors import CredentialsError, UnreachableError, status_error
+from nodeagent.kube.rights import needed_rule
 
 REQUEST_SECONDS: Final = 10
 CONNECT_SECONDS: Final = 5
@@ -25,6 +27,7 @@ WATCH_SILENCE_SECONDS: Final = 30
 
 POOLED_CONNECTIONS: Final = 8
 MESSAGE_CHARACTERS: Final = 500
+FORBIDDEN: Final = 403
 
 
 class Client:
@@ -86,8 +89,7 @@ class Client:
         try:
             response = self._pool.request(
                 method,
-                self._configuration.host + path,
-                fields=dict(query or {}) if body is None else None,
+                self._configuration.host + path + (f"?{urlencode(query)}" if query else ""),
                 body=None if body is None else json.dumps(body).encode(),
                 headers=headers,
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=REQUEST_SECONDS),
@@ -120,7 +122,7 @@ class Client:
                 preload_content=False,
             )
             if response.status >= 400:  # noqa: PLR2004 - HTTP's own boundary of failures
-                _answer(response, asked=f"GET {path}")
+                _answer(response, asked=f"GET {path}?watch=true")
             yield from _lines(response)
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"watch {path}: {error}") from error
@@ -152,9 +154,10 @@ def _answer(response: urllib3.BaseHTTPResponse, *, asked: str) -> JsonObject:
         message = _object(body, asked=asked).get("message")
     except UnreachableError:
         message = body.decode(errors="replace")[:MESSAGE_CHARACTERS]
+    rule = needed_rule(*asked.split(" ", 1)) if response.status == FORBIDDEN else None
     raise status_error(
         response.status,
-        f"{asked}: {message or response.reason}",
+        f"{asked}: {message or response.reason}" + (f"; needed is {rule}" if rule else ""),
         retry_after_seconds=_seconds(response.headers.get("Retry-After")),
     )
 

@@ -8,6 +8,26 @@ from nodeagent.fields import JsonObject
 
 def checkpoint_corrupted(node_name: str, *, file: Path) -> JsonObject:
     """Say that the record of prepared claims could not be read, and where it is kept now."""
+    return _warning(
+        node_name,
+        reason="CheckpointCorrupted",
+        message=(
+            "The node agent could not trust its checkpoint and rebuilt it from the one before"
+            f" and from the CDI files; the old file is {file}"
+        ),
+    )
+
+
+def feature_dropped(node_name: str, *, feature: str, consequence: str) -> JsonObject:
+    """Say that the API server drops fields of a feature, and what the agent does about it."""
+    return _warning(
+        node_name,
+        reason="FeatureDropped",
+        message=f"The API server drops fields of ResourceSlices: {feature} is off. {consequence}",
+    )
+
+
+def _warning(node_name: str, *, reason: str, message: str) -> JsonObject:
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
         "apiVersion": "v1",
@@ -16,11 +36,8 @@ def checkpoint_corrupted(node_name: str, *, file: Path) -> JsonObject:
         # Events about nodes carry the node's name as its UID, as kubelet's own do.
         "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node_name, "uid": node_name},
         "type": "Warning",
-        "reason": "CheckpointCorrupted",
-        "message": (
-            "The node agent could not trust its checkpoint and rebuilt it from the one before"
-            f" and from the CDI files; the old file is {file}"
-        ),
+        "reason": reason,
+        "message": message,
         "source": {"component": "dra-nodeagent", "host": node_name},
         "firstTimestamp": now,
         "lastTimestamp": now,

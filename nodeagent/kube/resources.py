@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nodeagent.fields import Fields, JsonObject
+from nodeagent.fields import FieldError, Fields, JsonObject
 from nodeagent.kube.client import Client
-from nodeagent.kube.errors import NotFoundError, status_error
+from nodeagent.kube.errors import NotFoundError, UnreachableError, status_error
+from nodeagent.kube.server_version import ServerVersion
 from nodeagent.kube.versions import GROUP, SPOKEN, preferred, slice_from_v1, slice_to_v1
 
 PAGE_LIMIT: Final = 500
@@ -44,6 +45,23 @@ class Resources:
         }
         self._version: str | None = None
         self._discovery = threading.Lock()
+
+    def server_version(self) -> ServerVersion:
+        """Ask which server this is.
+
+        Raises:
+            UnreachableError: it did not say.
+
+        """
+        try:
+            return ServerVersion.of(self._client.request("GET", "/version"))
+        except FieldError as error:
+            raise UnreachableError(str(error)) from error
+
+    def rediscover(self) -> None:
+        """Choose the version of resource.k8s.io anew at the next request."""
+        with self._discovery:
+            self._version = None
 
     def node(self, name: str) -> JsonObject:
         """Read a Node."""
@@ -97,6 +115,15 @@ class Resources:
     def create_slice(self, slice_object: JsonObject) -> JsonObject:
         """Create a slice and return it as stored."""
         return self._send_slice("POST", f"/{SLICES}", slice_object)
+
+    def try_slice(self, slice_object: JsonObject) -> JsonObject:
+        """Return what would be stored of a new slice, and store nothing (a dry run).
+
+        Raises:
+            InvalidError: validation refuses it.
+
+        """
+        return self._send_slice("POST", f"/{SLICES}", slice_object, query={"dryRun": "All"})
 
     def replace_slice(self, slice_object: JsonObject) -> JsonObject:
         """Overwrite a slice at the resource version that it carries; return it as stored.
@@ -158,10 +185,18 @@ class Resources:
             if not following:
                 return Listed(tuple(items), metadata.text("resourceVersion"))
 
-    def _send_slice(self, method: str, path: str, slice_object: JsonObject) -> JsonObject:
+    def _send_slice(
+        self,
+        method: str,
+        path: str,
+        slice_object: JsonObject,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> JsonObject:
         version = self.version()
         body = slice_from_v1(slice_object, version=version)
-        return slice_to_v1(self._request(method, path, body=body), version=version)
+        answer = self._request(method, path, query=query, body=body, version=version)
+        return slice_to_v1(answer, version=version)
 
     def _request(
         self,
@@ -170,14 +205,14 @@ class Resources:
         *,
         query: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
+        version: str | None = None,
     ) -> JsonObject:
-        version = self.version()
+        version = version or self.version()
         try:
             return self._client.request(
                 method, f"/apis/{GROUP}/{version}{path}", query=query, body=body
             )
         except NotFoundError:
             # It may be the object or the whole version that is not there: ask again next time.
-            with self._discovery:
-                self._version = None
+            self.rediscover()
             raise

@@ -1,62 +1,39 @@
-"""A device as the API shows it: attributes, capacities, and the counters that it draws on.
+"""What a device is like, as attributes of the API, the most important first.
 
 Names and types are those that NVIDIA's own driver publishes (node-agent.md 5.1), so that classes
 and selectors written for it fit; names without a domain belong to the driver's domain. Only what
-hardly changes is here: each change is a write to etcd and an event to every scheduler.
+hardly changes is here: each change is a write to etcd and an event to every scheduler. So nothing
+here follows the claims of the moment, as the mode and the instances of dynamic MIG do.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-import structlog
-
-from nodeagent.devices.mig import (
-    BYTES_PER_MEBIBYTE,
-    Partition,
-    capacities,
-    counter_set_name,
-    counters_drawn,
-)
 from nodeagent.devices.model import Device, Gpu, MigMode, Source
-from nodeagent.fields import JsonObject
-from nodeagent.quantity import quantity_of_bytes
-
-log = structlog.get_logger()
-
-VALUE_BYTES: Final = 64
-"""What the API takes for a string or version attribute."""
+from nodeagent.publish.features import Feature, Shape
+from nodeagent.publish.limits import Attribute, fitting_text
 
 VERSION: Final = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?", re.ASCII)
 STANDARD_DOMAIN: Final = "resource.kubernetes.io"
+NUMA_NODE: Final = f"{STANDARD_DOMAIN}/numaNode"
+"""KEP-6072: the device's NUMA node, or a list of it and those beside it."""
 
 
-def device_to_api(device: Device, *, source: Source) -> JsonObject:
-    """Describe one device for a ResourceSlice of the v1 shape."""
-    attributes: JsonObject = dict(_attributes(device))
+def attributes_of(device: Device, *, source: Source, shape: Shape) -> Iterator[Attribute]:
+    """Yield a device's attributes; without the optional ones only what classes select by."""
+    yield from _identity(device)
     if source is Source.SIMULATED:
-        attributes["simulated"] = {"bool": True}
-    described: JsonObject = {
-        "name": device.name,
-        "attributes": attributes,
-        "capacity": _capacity(device),
-    }
-    if device.partition is not None:
-        described["consumesCounters"] = [
-            {
-                "counterSet": counter_set_name(device.gpu.minor),
-                "counters": counters_to_api(counters_drawn(device.partition)),
-            }
-        ]
-    return described
-
-
-def counters_to_api(counters: dict[str, int]) -> JsonObject:
-    """Spell counters as the API does; memory is in bytes, the others in pieces."""
-    return {
-        name: {"value": quantity_of_bytes(amount) if name == "memory" else str(amount)}
-        for name, amount in counters.items()
-    }
+        yield "simulated", {"bool": True}
+    if not shape.with_optional_attributes:
+        return
+    gpu = device.gpu
+    yield from _texts(device.name, {"productName": gpu.product_name})
+    yield from _versions(gpu)
+    yield from _place(gpu, device=device.name, shape=shape)
+    yield from _kind(gpu, device=device.name)
+    if device.partition is None:
+        yield from _mig_of_whole(gpu)
 
 
 def semantic_version(version: str) -> str | None:
@@ -70,16 +47,20 @@ def semantic_version(version: str) -> str | None:
     return ".".join(str(int(part or 0)) for part in found.groups())
 
 
-def _attributes(device: Device) -> Iterator[tuple[str, JsonObject]]:
-    gpu = device.gpu
-    if device.partition is None:
+def _identity(device: Device) -> Iterator[Attribute]:
+    gpu, partition = device.gpu, device.partition
+    if partition is None:
         yield "type", {"string": "gpu"}
         yield "uuid", {"string": gpu.uuid}
     else:
         yield "type", {"string": "mig"}
+        yield "profile", {"string": partition.profile.name}
         yield "parentUUID", {"string": gpu.uuid}
-        yield "profile", {"string": device.partition.profile.name}
-    yield from _strings(gpu, device=device.name)
+        if not gpu.is_dynamic and partition.uuid is not None:
+            yield "uuid", {"string": partition.uuid}
+
+
+def _versions(gpu: Gpu) -> Iterator[Attribute]:
     for name, version in (
         ("cudaComputeCapability", gpu.compute_capability),
         ("driverVersion", gpu.driver_version),
@@ -88,40 +69,49 @@ def _attributes(device: Device) -> Iterator[tuple[str, JsonObject]]:
         semantic = semantic_version(version) if version is not None else None
         if semantic is not None:
             yield name, {"version": semantic}
-    if gpu.numa_node is not None:
-        yield "numaNode", {"int": gpu.numa_node}
-    if device.partition is None:
-        yield "migCapable", {"bool": gpu.mig_mode is not MigMode.UNSUPPORTED}
+
+
+def _place(gpu: Gpu, *, device: str, shape: Shape) -> Iterator[Attribute]:
+    yield from _texts(
+        device,
+        {
+            f"{STANDARD_DOMAIN}/pciBusID": gpu.pci_bus_id,
+            f"{STANDARD_DOMAIN}/pcieRoot": gpu.pcie_root,
+        },
+    )
+    if gpu.numa_node is None:
+        return
+    if Feature.LISTS in shape and len(gpu.near_numa_nodes) > 1:
+        yield NUMA_NODE, {"ints": list(gpu.near_numa_nodes)}
+    else:
+        yield NUMA_NODE, {"int": gpu.numa_node}
+    yield "numaNode", {"int": gpu.numa_node}
+
+
+def _kind(gpu: Gpu, *, device: str) -> Iterator[Attribute]:
+    yield from _texts(
+        device,
+        {
+            "architecture": gpu.architecture,
+            "brand": gpu.brand,
+            "nvlinkClique": gpu.nvlink_clique,
+            "virtualization": gpu.virtualization,
+            "addressingMode": gpu.addressing_mode,
+            "eccMode": gpu.ecc_mode,
+            "boardPartNumber": gpu.board_part_number,
+        },
+    )
+    if gpu.persistence is not None:
+        yield "persistence", {"bool": gpu.persistence}
+
+
+def _mig_of_whole(gpu: Gpu) -> Iterator[Attribute]:
+    yield "migCapable", {"bool": gpu.mig_mode is not MigMode.UNSUPPORTED}
+    if not gpu.toggles_mig:
         yield "migMode", {"string": gpu.mig_mode.value}
 
 
-def _strings(gpu: Gpu, *, device: str) -> Iterator[tuple[str, JsonObject]]:
-    for name, value in (
-        ("productName", gpu.product_name),
-        ("brand", gpu.brand),
-        ("architecture", gpu.architecture),
-        ("eccMode", gpu.ecc_mode),
-        (f"{STANDARD_DOMAIN}/pciBusID", gpu.pci_bus_id),
-        (f"{STANDARD_DOMAIN}/pcieRoot", gpu.pcie_root),
-    ):
-        if value is None:
-            continue
-        cut = value.encode()[:VALUE_BYTES].decode(errors="ignore")
-        if cut != value:
-            log.warning("attribute cut", device=device, attribute=name, value=value)
-        yield name, {"string": cut}
-
-
-def _capacity(device: Device) -> JsonObject:
-    if device.partition is None:
-        return {"memory": {"value": quantity_of_bytes(device.gpu.memory_bytes)}}
-    return _partition_capacity(device.partition)
-
-
-def _partition_capacity(partition: Partition) -> JsonObject:
-    memory_bytes = partition.profile.memory_mebibytes * BYTES_PER_MEBIBYTE
-    pieces = capacities(partition.profile)
-    return {
-        "memory": {"value": quantity_of_bytes(memory_bytes)},
-        **{name: {"value": str(amount)} for name, amount in pieces.items()},
-    }
+def _texts(device: str, texts: dict[str, str | None]) -> Iterator[Attribute]:
+    for name, value in texts.items():
+        if value is not None:
+            yield name, {"string": fitting_text(value, device=device, attribute=name)}

@@ -5,18 +5,15 @@ is replaced under its generation, which is atomic; anything more goes under a ne
 until it is complete the pool counts as incomplete, never as a mixture (node-agent.md 4.5).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nodeagent.fields import FieldError, Fields, Json, JsonObject
+from nodeagent.fields import Fields, JsonObject
+from nodeagent.publish.compare import is_same
 from nodeagent.publish.slices import DesiredSlice
-from nodeagent.quantity import value_of
 
 INDEX_DIGITS: Final = 5
-QUANTITY_MAPS: Final = frozenset({"capacity", "counters"})
-IGNORED: Final = frozenset({"timeAdded"})
-"""Set by the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,53 +36,53 @@ class Writes:
 
 
 def plan_writes(
-    desired: Sequence[DesiredSlice], stored: Iterable[JsonObject], *, pool: Pool
+    desired: Sequence[DesiredSlice],
+    stored: Iterable[JsonObject],
+    *,
+    pool: Pool,
+    after_generation: int = 0,
+    is_published: Callable[[JsonObject, JsonObject], bool] = is_same,
 ) -> Writes:
-    """Compare what a node wants with this driver's slices of the node, in v1's shape.
+    """Compare what a node wants with the slices that there are, all in v1's shape.
+
+    Slices of other drivers or nodes, or of no node, are nobody's business here. `after_generation`
+    is the newest one that consumers may have seen: it counts even where its slices are gone.
+    `is_published` compares a stored spec with a wanted one.
 
     Raises:
         FieldError: a stored slice lacks what every API object has.
 
     """
-    seen = [_Stored.of(slice_object) for slice_object in stored]
-    generation = max((one.generation for one in seen), default=0) or 1
+    own = [one for one in map(_Stored.of, stored) if one.is_of(pool)]
+    # A pool's name cannot be changed in place.
+    seen = [one for one in own if one.pool_name == pool.name]
+    newest = max((one.generation for one in seen), default=0)
     digits = max(INDEX_DIGITS, len(f"{len(desired) - 1:x}"))
-    current: dict[int, _Stored] = {}
-    obsolete = []
-    for one in sorted(seen, key=lambda one: one.name):
-        index = one.index(digits)
-        is_ours = one.pool_name == pool.name and one.generation == generation
-        if is_ours and index is not None and index < len(desired) and index not in current:
-            current[index] = one
-        else:
-            obsolete.append(one.object)
+    current, older, obsolete = _matched(seen, newest=newest, digits=digits, count=len(desired))
+    obsolete += [one for one in own if one.pool_name != pool.name]
+    generation = newest or after_generation + 1
     wanted = [_spec(one, pool=pool, generation=generation, count=len(desired)) for one in desired]
-    changed = [index for index, one in current.items() if not is_same(one.spec, wanted[index])]
+    changed = [index for index, one in current.items() if not is_published(one.spec, wanted[index])]
     missing = [index for index in range(len(desired)) if index not in current]
     if seen and (missing or len(changed) > 1):
-        generation += 1
+        generation = max(newest, after_generation) + 1
+        # An outdated slice of the right place is overwritten: its name lives on.
+        current |= older
         changed = list(current)
+        missing = [index for index in missing if index not in current]
+    else:
+        obsolete += older.values()
     bodies = [
         _body(one, index, digits=digits, generation=generation, count=len(desired), pool=pool)
         for index, one in enumerate(desired)
     ]
     return Writes(
-        delete=tuple(obsolete),
+        delete=tuple(one.object for one in sorted(obsolete, key=lambda one: one.name)),
         replace=tuple(
             {**current[index].object, "spec": bodies[index]["spec"]} for index in sorted(changed)
         ),
         create=tuple(bodies[index] for index in missing),
     )
-
-
-def is_same(stored: Json, wanted: Json) -> bool:
-    """Compare two specs as the API means them: quantities by value, absent like empty."""
-    return _canonical(stored) == _canonical(wanted)
-
-
-def lost_counters(sent: JsonObject, kept: JsonObject) -> bool:
-    """Tell whether the server dropped counters: its feature gate for partitions is off."""
-    return _counter_parts(sent) != _counter_parts(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +92,10 @@ class _Stored:
     spec: JsonObject
     pool_name: str
     generation: int
+
+    def is_of(self, pool: Pool) -> bool:
+        owner = self.spec.get("driver"), self.spec.get("nodeName")
+        return owner == (pool.driver, pool.node_name)
 
     @classmethod
     def of(cls, slice_object: JsonObject) -> "_Stored":
@@ -118,6 +119,24 @@ class _Stored:
             return int(prefix, 16)
         except ValueError:
             return None
+
+
+def _matched(
+    seen: Sequence[_Stored], *, newest: int, digits: int, count: int
+) -> tuple[dict[int, _Stored], dict[int, _Stored], list[_Stored]]:
+    """Sort slices into those of the newest generation, older ones of free places, and the rest."""
+    current: dict[int, _Stored] = {}
+    older: dict[int, _Stored] = {}
+    obsolete = []
+    for one in sorted(seen, key=lambda one: (-one.generation, one.name)):
+        index = one.index(digits)
+        if index is None or index >= count or index in current or index in older:
+            obsolete.append(one)
+        elif one.generation == newest:
+            current[index] = one
+        else:
+            older[index] = one
+    return current, older, obsolete
 
 
 def _spec(desired: DesiredSlice, *, pool: Pool, generation: int, count: int) -> JsonObject:
@@ -149,30 +168,3 @@ def _body(  # noqa: PLR0913 - each is one number of the object, and all six diff
         },
         "spec": _spec(desired, pool=pool, generation=generation, count=count),
     }
-
-
-def _canonical(value: object, *, is_quantity: bool = False) -> object:
-    if isinstance(value, dict):
-        return {
-            name: _canonical(member, is_quantity=is_quantity or name in QUANTITY_MAPS)
-            for name, member in value.items()
-            if name not in IGNORED and member not in (None, [], {})
-        }
-    if isinstance(value, list):
-        return [_canonical(item, is_quantity=is_quantity) for item in value]
-    if is_quantity and isinstance(value, str):
-        return value_of(value) if value_of(value) is not None else value
-    return value
-
-
-def _counter_parts(slice_object: JsonObject) -> tuple[bool, int]:
-    spec = slice_object.get("spec")
-    if not isinstance(spec, Mapping):
-        raise FieldError("spec: expected an object")
-    devices = spec.get("devices")
-    consumers = [
-        device
-        for device in (devices if isinstance(devices, list) else [])
-        if isinstance(device, Mapping) and device.get("consumesCounters")
-    ]
-    return bool(spec.get("sharedCounters")), len(consumers)

@@ -1,110 +1,152 @@
-"""The ResourceSlices that a node should have, from its inventory alone.
+"""The ResourceSlices that a node should have, from what it offers and what the server keeps.
 
 A pure function with a stable order: two agents that see the same hardware want the same slices,
-byte for byte, and a restart changes nothing. Slices with counter sets come first, those with
-devices after them: since Kubernetes 1.35 a slice holds one or the other, and publishing the
-counters first shows whether the server keeps them before a partition relies on it
-(node-agent.md 4.4, 4.7).
+byte for byte, and a restart changes nothing. The partitions of one GPU fill slices of their own,
+so that what befalls one GPU changes as few slices as can be; all other devices share slices, cut
+where a taint would cut them. Counter sets stand in slices of their own before all devices, or,
+where the server wants it so, in the slice of the devices that draw on them (node-agent.md 4.4).
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import groupby
 
-from nodeagent.devices.mig import counter_set, counter_set_name
-from nodeagent.devices.model import Gpu, Inventory
+import structlog
+
+from nodeagent.devices.model import Device, Gpu
 from nodeagent.fields import Fields, JsonObject
-from nodeagent.publish.attributes import counters_to_api, device_to_api
+from nodeagent.publish.devices import Offer, counter_set_to_api, device_to_api, draws_on_counters
+from nodeagent.publish.features import Feature, Layout, Shape
+from nodeagent.publish.limits import (
+    COUNTER_SETS_PER_SLICE,
+    COUNTERS_PER_MIXED_SLICE,
+    DEVICE_NAME,
+    DEVICES_PER_SLICE,
+)
 
-DEVICES_PER_SLICE: Final = 128
-DEVICES_PER_SLICE_WITH_COUNTERS: Final = 64
-"""The API's limit as soon as one device of the slice consumes counters."""
-
-COUNTER_SETS_PER_SLICE: Final = 8
-PROPERTIES_PER_DEVICE: Final = 32
-"""Attributes and capacities together."""
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredSlice:
-    """The content of one slice: devices or counter sets, as the API spells them."""
+    """The content of one slice: devices or counter sets, as the API spells them; old ones both."""
 
     devices: tuple[JsonObject, ...] = ()
     shared_counters: tuple[JsonObject, ...] = ()
 
     def spec_members(self) -> JsonObject:
         """Return the members of `spec` that hold the content."""
+        members: JsonObject = {}
         if self.shared_counters:
-            return {"sharedCounters": list(self.shared_counters)}
-        return {"devices": list(self.devices)}
+            members["sharedCounters"] = list(self.shared_counters)
+        if self.devices or not self.shared_counters:
+            members["devices"] = list(self.devices)
+        return members
 
 
-def slices_of(inventory: Inventory, *, with_partitions: bool) -> tuple[DesiredSlice, ...]:
-    """Return the slices for an inventory, at least one: an empty one says that the driver is up.
-
-    Without partitions only whole GPUs are offered: partitions that overlap, on a server that
-    drops their counters, would be given out twice.
-    """
+def slices_of(offer: Offer, shape: Shape) -> tuple[DesiredSlice, ...]:
+    """Return the slices for an offer, at least one: an empty one says that the driver is up."""
     offered = [
-        device for device in inventory.devices if with_partitions or device.partition is None
+        device
+        for device in offer.inventory.devices
+        if _is_nameable(device)
+        and _is_safe_without_counters(device, shape=shape)
+        and _is_safe_without_taints(device, offer=offer, shape=shape)
     ]
-    partitioned = dict.fromkeys(device.gpu for device in offered if device.partition is not None)
-    counter_sets = [_counter_set(gpu) for gpu in partitioned]
-    devices = [device_to_api(device, source=inventory.source) for device in offered]
+    groups = [
+        [device_to_api(device, offer=offer, shape=shape) for device in group]
+        for _, group in groupby(offered, key=lambda device: _group_of(device, shape=shape))
+    ]
+    gpus = {
+        device.gpu.minor: device.gpu
+        for device in offered
+        if draws_on_counters(device.gpu, shape=shape)
+    }
+    if shape.layout is Layout.MIXED:
+        return tuple(_mixed(groups, gpus.values())) or (DesiredSlice(),)
+    sets = [counter_set_to_api(gpu) for gpu in gpus.values()]
     return (
+        *(DesiredSlice(shared_counters=chunk) for chunk in _chunks(sets, COUNTER_SETS_PER_SLICE)),
         *(
-            DesiredSlice(shared_counters=chunk)
-            for chunk in _chunks(counter_sets, COUNTER_SETS_PER_SLICE)
+            DesiredSlice(devices=chunk)
+            for group in groups
+            for chunk in _chunks(group, DEVICES_PER_SLICE)
         ),
-        *split(devices),
-    )
-
-
-def split(devices: Sequence[JsonObject]) -> tuple[DesiredSlice, ...]:
-    """Spread devices over as few slices as the API's limits allow, in their order.
-
-    All slices of a pool are cut alike, by its strictest device, so that the cut of one does not
-    depend on which devices happen to be in it.
-    """
-    has_counters = any("consumesCounters" in device for device in devices)
-    limit = DEVICES_PER_SLICE_WITH_COUNTERS if has_counters else DEVICES_PER_SLICE
-    return tuple(DesiredSlice(devices=chunk) for chunk in _chunks(devices, limit)) or (
-        DesiredSlice(),
-    )
+    ) or (DesiredSlice(),)
 
 
 def faults_of(slices: Sequence[DesiredSlice]) -> tuple[str, ...]:
     """Return what makes a pool invalid as a whole; such a pool is not worth sending."""
     names = [Fields(device, "").text("name") for one in slices for device in one.devices]
-    sets = {Fields(counters, "").text("name") for one in slices for counters in one.shared_counters}
+    sets = [Fields(counters, "").text("name") for one in slices for counters in one.shared_counters]
     faults = [f"device {name} is there twice" for name in sorted(_repeated(names))]
+    faults += [f"counter set {name} is there twice" for name in sorted(_repeated(sets))]
     for one in slices:
         for device in one.devices:
-            faults += _device_faults(Fields(device, "device"), counter_sets=sets)
+            faults += _lost_references(Fields(device, "device"), counter_sets=set(sets))
     return tuple(faults)
 
 
-def _device_faults(device: Fields, *, counter_sets: set[str]) -> Iterator[str]:
-    name = device.text("name")
-    attributes = device.optional_object("attributes")
-    capacity = device.optional_object("capacity")
-    count = sum(len(members.value) for members in (attributes, capacity) if members is not None)
-    if count > PROPERTIES_PER_DEVICE:
-        yield (
-            f"device {name}: expected at most {PROPERTIES_PER_DEVICE} attributes and capacities,"
-            f" got {count}"
-        )
+def _is_nameable(device: Device) -> bool:
+    if DEVICE_NAME.fullmatch(device.name):
+        return True
+    log.error("device left out", device=device.name, reason="its name is no DNS label")
+    return False
+
+
+def _is_safe_without_counters(device: Device, *, shape: Shape) -> bool:
+    """Hold back what could overlap where nothing would say so (node-agent.md 4.7).
+
+    Static partitions exist side by side, so they never overlap. A GPU that is in use in parts is
+    not offered whole.
+    """
+    gpu = device.gpu
+    if not gpu.is_dynamic or draws_on_counters(gpu, shape=shape):
+        return True
+    is_whole = device.partition is None
+    return is_whole and not any(one.instance is not None for one in gpu.partitions)
+
+
+def _is_safe_without_taints(device: Device, *, offer: Offer, shape: Shape) -> bool:
+    taints = offer.taints.get(device.name, ())
+    return Feature.TAINTS in shape or not any(taint.keeps_away for taint in taints)
+
+
+def _group_of(device: Device, *, shape: Shape) -> int | None:
+    return device.gpu.minor if draws_on_counters(device.gpu, shape=shape) else None
+
+
+def _mixed(groups: Iterable[Sequence[JsonObject]], gpus: Iterable[Gpu]) -> Iterator[DesiredSlice]:
+    """Put each GPU's counters and devices into one slice: there, no reference leaves a slice."""
+    sets = {Fields(one, "").text("name"): one for one in map(counter_set_to_api, gpus)}
+    for group in groups:
+        consumed = Fields(group[0], "device").objects("consumesCounters")
+        if not consumed:
+            yield from (DesiredSlice(devices=chunk) for chunk in _chunks(group, DEVICES_PER_SLICE))
+            continue
+        devices = tuple(_within_a_mixed_slice(group))
+        if len(devices) < len(group):
+            left_out = [device["name"] for device in group[len(devices) :]]
+            log.warning("devices left out", devices=left_out, reason="one slice holds no more")
+        yield DesiredSlice(devices=devices, shared_counters=(sets[consumed[0].text("counterSet")],))
+
+
+def _within_a_mixed_slice(devices: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    counters = 0
+    for device in devices[:DEVICES_PER_SLICE]:
+        (consumed,) = Fields(device, "device").objects("consumesCounters")
+        counters += len(consumed.object("counters").value)
+        if counters > COUNTERS_PER_MIXED_SLICE:
+            return
+        yield device
+
+
+def _lost_references(device: Fields, *, counter_sets: set[str]) -> Iterator[str]:
     for consumed in device.objects("consumesCounters"):
-        counter_set_asked = consumed.text("counterSet")
-        if counter_set_asked not in counter_sets:
-            yield f"device {name}: there is no counter set {counter_set_asked}"
-
-
-def _counter_set(gpu: Gpu) -> JsonObject:
-    return {
-        "name": counter_set_name(gpu.minor),
-        "counters": counters_to_api(counter_set(gpu.profiles)),
-    }
+        asked = consumed.text("counterSet")
+        if asked not in counter_sets:
+            yield f"device {device.text('name')}: there is no counter set {asked}"
 
 
 def _chunks(items: Sequence[JsonObject], size: int) -> Iterator[tuple[JsonObject, ...]]:
@@ -113,4 +155,4 @@ def _chunks(items: Sequence[JsonObject], size: int) -> Iterator[tuple[JsonObject
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
-    return {name for name in names if names.count(name) > 1}
+    return {name for name, count in Counter(names).items() if count > 1}

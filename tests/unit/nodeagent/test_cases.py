@@ -15,8 +15,10 @@ from nodeagent.claims.opaque import effective
 from nodeagent.claims.prepare import Refusal
 from nodeagent.fields import JsonObject
 from nodeagent.kube.versions import slice_from_v1, slice_to_v1
+from nodeagent.publish.devices import Offer
+from nodeagent.publish.features import Shape
 from nodeagent.publish.plan import Pool, plan_writes
-from nodeagent.publish.slices import faults_of, split
+from nodeagent.publish.slices import DesiredSlice, faults_of, slices_of
 from tests.builders.agents import AgentNode, an_inventory, reference_to
 from tests.builders.cases import CASES, case_object
 from tests.builders.drivers import a_driver
@@ -65,45 +67,45 @@ def test_048_v1beta1_slices_lose_basic_and_come_back_whole() -> None:
     assert slice_from_v1(new, version="v1beta1") == old
 
 
-def devices_numbered(count: int) -> list[JsonObject]:
-    return [
-        {"name": f"d{number:03}", "attributes": {"n": {"int": number}}} for number in range(count)
-    ]
+POOL_051 = Pool(driver=ACME, node_name="node-a", node_uid="uid", name="node-a")
 
 
-def test_051_three_hundred_devices_are_three_slices_of_one_pool() -> None:
-    pool = Pool(driver=ACME, node_name="node-a", node_uid="uid", name="node-a")
-    desired = split(devices_numbered(300))
+def slices_of_numbered(count: int) -> tuple[DesiredSlice, ...]:
+    """The agent cuts at 64, so that a taint cuts nothing anew; the case takes any cut up to 128."""
+    return slices_of(Offer(an_inventory(*(f"d{number:03}" for number in range(count)))), Shape())
 
-    created: list[Any] = list(plan_writes(desired, [], pool=pool).create)
+
+def test_051_three_hundred_devices_are_slices_of_one_pool() -> None:
+    desired = slices_of_numbered(300)
+
+    created: list[Any] = list(plan_writes(desired, [], pool=POOL_051).create)
 
     assert faults_of(desired) == ()
-    assert len(created) == 3
-    assert {slice_object["spec"]["pool"]["resourceSliceCount"] for slice_object in created} == {3}
+    assert len(created) == 5
+    assert {slice_object["spec"]["pool"]["resourceSliceCount"] for slice_object in created} == {5}
     assert len({slice_object["spec"]["pool"]["generation"] for slice_object in created}) == 1
     assert max(len(slice_object["spec"]["devices"]) for slice_object in created) <= 128
     names = [device["name"] for one in created for device in one["spec"]["devices"]]
     assert names == [f"d{number:03}" for number in range(300)]
 
 
-def test_051_shrinking_to_a_hundred_leaves_one_slice() -> None:
-    pool = Pool(driver=ACME, node_name="node-a", node_uid="uid", name="node-a")
-    created: list[Any] = list(plan_writes(split(devices_numbered(300)), [], pool=pool).create)
+def test_051_shrinking_to_a_hundred_leaves_as_many_slices_as_they_need() -> None:
+    created: list[Any] = list(plan_writes(slices_of_numbered(300), [], pool=POOL_051).create)
     stored = [
         {**body, "metadata": {"name": f"{index:05x}-x", "resourceVersion": "1"}}
         for index, body in enumerate(created)
     ]
 
-    writes = plan_writes(split(devices_numbered(100)), stored, pool=pool)
+    writes = plan_writes(slices_of_numbered(100), stored, pool=POOL_051)
 
     kept: list[Any] = list(writes.replace)
-    assert (len(writes.delete), len(kept), len(writes.create)) == (2, 1, 0)
-    assert kept[0]["spec"]["pool"]["resourceSliceCount"] == 1
-    assert len(kept[0]["spec"]["devices"]) == 100
+    assert (len(writes.delete), len(kept), len(writes.create)) == (3, 2, 0)
+    assert {one["spec"]["pool"]["resourceSliceCount"] for one in kept} == {2}
+    assert sum(len(one["spec"]["devices"]) for one in kept) == 100
 
 
 def test_022_a_device_twice_is_a_fault_before_anything_is_written() -> None:
-    desired = split([{"name": "card-0"}, {"name": "card-1"}, {"name": "card-0"}])
+    desired = slices_of(Offer(an_inventory("card-0", "card-1", "card-0")), Shape())
 
     (fault,) = faults_of(desired)
 

@@ -11,6 +11,7 @@ MODULES = {
     "google": "protobuf",
     "grpc": "grpcio",
     "kubernetes": "kubernetes",
+    "prometheus_client": "prometheus-client",
     "pynvml": "nvidia-ml-py",
     "structlog": "structlog",
     "websockets": "websockets",

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from nodeagent.fields import JsonObject
-from nodeagent.publish.plan import Pool, Writes, is_same, lost_counters, plan_writes
-from nodeagent.publish.slices import DesiredSlice, slices_of, split
+from nodeagent.publish.devices import Offer
+from nodeagent.publish.features import Shape
+from nodeagent.publish.plan import Pool, Writes, plan_writes
+from nodeagent.publish.slices import DesiredSlice, slices_of
 from tests.builders.agents import a_mig_inventory
 
 POOL = Pool(driver="gpu.nvidia.com", node_name="gpu-01", node_uid="node-uid", name="gpu-01")
@@ -80,9 +82,9 @@ def test_the_first_publication_creates_all_slices_under_one_generation() -> None
 
 def test_what_is_as_it_should_be_is_not_written() -> None:
     server = Server()
-    server.run(*slices_of(a_mig_inventory(), with_partitions=True))
+    server.run(*slices_of(Offer(a_mig_inventory()), Shape()))
 
-    assert server.run(*slices_of(a_mig_inventory(), with_partitions=True)) == Writes()
+    assert server.run(*slices_of(Offer(a_mig_inventory()), Shape())) == Writes()
 
 
 def test_one_changed_slice_is_replaced_under_its_generation() -> None:
@@ -126,10 +128,9 @@ def test_after_a_wipe_all_is_created_again() -> None:
 
 def test_a_pool_that_shrinks_loses_its_last_slices() -> None:
     server = Server()
-    many: list[JsonObject] = [{"name": f"d{index:03}"} for index in range(300)]
-    server.run(*split(many))
+    server.run(*slices_with("a", "b", "c"))
 
-    writes = server.run(*split(many[:100]))
+    writes = server.run(*slices_with("a"))
 
     assert sizes(writes) == (2, 1, 0)
     assert server.pools() == {(1, 1)}
@@ -196,29 +197,59 @@ def test_the_index_grows_with_the_pool_and_always_comes_first() -> None:
     ]
 
 
-def test_quantities_are_compared_by_value_and_devices_by_order() -> None:
-    one: JsonObject = {"capacity": {"memory": {"value": "1Gi"}}, "name": "a"}
-    same: JsonObject = {"capacity": {"memory": {"value": "1073741824"}}, "name": "a"}
-    other: JsonObject = {"capacity": {"memory": {"value": "1G"}}, "name": "a"}
+def test_outdated_slices_are_overwritten_and_keep_their_names() -> None:
+    """A sync that broke off half-way: the first slice has the new generation, the others not."""
+    server = Server()
+    server.run(*slices_with("a", "b", "c"))
+    names = set(server.slices)
+    server.slices[min(names)]["spec"]["pool"]["generation"] = 2
 
-    assert is_same({"devices": [one]}, {"devices": [same]})
-    assert not is_same({"devices": [one]}, {"devices": [other]})
-    assert not is_same(
-        {"devices": [{"name": "a"}, {"name": "b"}]}, {"devices": [{"name": "b"}, {"name": "a"}]}
+    writes = server.run(*slices_with("a", "b", "c"))
+
+    assert sizes(writes) == (0, 3, 0)
+    assert set(server.slices) == names
+    assert server.pools() == {(3, 3)}
+
+
+def test_a_wiped_pool_comes_back_under_a_generation_that_nobody_has_seen() -> None:
+    writes = plan_writes(slices_with("a", "b"), [], pool=POOL, after_generation=7)
+
+    created: list[Any] = list(writes.create)
+    assert {one["spec"]["pool"]["generation"] for one in created} == {8}
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        {"nodeName": "gpu-02"},
+        {"nodeName": None},
+        {"allNodes": True, "nodeName": None},
+        {"driver": "other.example.com"},
+    ],
+)
+def test_slices_of_other_nodes_or_drivers_are_left_alone(owner: dict[str, object]) -> None:
+    server = Server()
+    server.run(*slices_with("a"))
+    foreign = copy.deepcopy(next(iter(server.slices.values())))
+    foreign["metadata"]["name"] = "00001-foreign"
+    foreign["spec"] |= owner | {
+        "pool": {"name": "gpu-01", "generation": 9, "resourceSliceCount": 1}
+    }
+    server.slices["00001-foreign"] = foreign
+
+    assert server.run(*slices_with("a")) == Writes()
+    assert sizes(server.run(*slices_with("b"))) == (0, 1, 0)
+
+
+def test_what_the_server_makes_of_a_slice_can_count_as_published() -> None:
+    server = Server()
+    server.run(*slices_with("a"))
+
+    writes = plan_writes(
+        slices_with("b"),
+        server.slices.values(),
+        pool=POOL,
+        is_published=lambda stored, wanted: "devices" in stored and "devices" in wanted,
     )
-    assert is_same({"devices": []}, {})
 
-
-def test_dropped_counters_are_noticed() -> None:
-    counters, devices = slices_of(a_mig_inventory(), with_partitions=True)
-    sent: JsonObject = {"spec": counters.spec_members()}
-    consumers: JsonObject = {"spec": devices.spec_members()}
-    stripped = copy.deepcopy(consumers)
-    spec: Any = stripped["spec"]
-    for device in spec["devices"]:
-        del device["consumesCounters"]
-
-    assert lost_counters(sent, {"spec": {}})
-    assert lost_counters(consumers, stripped)
-    assert not lost_counters(sent, sent)
-    assert not lost_counters(consumers, consumers)
+    assert writes == Writes()

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from nodeagent.fields import JsonObject
 from nodeagent.kube.versions import preferred, slice_from_v1, slice_to_v1
+from nodeagent.publish.devices import Offer
+from nodeagent.publish.features import Shape
 from nodeagent.publish.slices import slices_of
 from tests.builders.agents import a_mig_inventory
 
@@ -25,7 +27,7 @@ def test_the_newest_common_version_is_spoken(served: list[str], spoken: str | No
 
 
 def a_slice() -> JsonObject:
-    _, devices = slices_of(a_mig_inventory(), with_partitions=True)
+    _, devices, _ = slices_of(Offer(a_mig_inventory()), Shape())
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
