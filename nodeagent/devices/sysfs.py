@@ -4,6 +4,10 @@ import re
 from pathlib import Path
 
 BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+NVIDIA = "0x10de"
+GPU_CLASSES = ("0x0300", "0x0302")
+"""VGA and 3D controllers; the rest of the number is the programming interface."""
+
 ROOT = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}")
 
 
@@ -36,3 +40,23 @@ def physical_numa_node(sysfs: Path, bus_id: str) -> int | None:
     except (OSError, ValueError):
         return None
     return node if node >= 0 else None
+
+
+def nvidia_gpus(sysfs: Path) -> tuple[str, ...]:
+    """Return the PCI addresses of NVIDIA's GPUs, whatever driver they are bound to."""
+    found = []
+    for device in sorted((sysfs / "bus/pci/devices").glob("*")):
+        try:
+            vendor = (device / "vendor").read_text().strip()
+            kind = (device / "class").read_text().strip()
+        except OSError:
+            continue
+        if vendor == NVIDIA and kind.startswith(GPU_CLASSES):
+            found.append(device.name)
+    return tuple(found)
+
+
+def driver_of(sysfs: Path, bus_id: str) -> str | None:
+    """Return the kernel driver that a device is bound to, as in `nvidia` or `vfio-pci`."""
+    link = sysfs / "bus/pci/devices" / bus_id / "driver"
+    return link.resolve().name if link.exists() else None

@@ -11,6 +11,7 @@ MODULES = {
     "google": "protobuf",
     "grpc": "grpcio",
     "kubernetes": "kubernetes",
+    "msgspec": "msgspec",
     "prometheus_client": "prometheus-client",
     "pynvml": "nvidia-ml-py",
     "structlog": "structlog",

@@ -1,0 +1,190 @@
+"""The GPUs of this machine, for the rest of the agent, which never waits longer than stated.
+
+`DEADLINES` are what each call can cost its caller. A worker that has owed an answer for
+`SILENCE_SECONDS` without a sign of life is ended, and the next call starts another one.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+import msgspec
+import structlog
+
+from nodeagent.devices import driver_programs
+from nodeagent.devices.control import Instance
+from nodeagent.devices.errors import (
+    BusyError,
+    DevicesError,
+    DriverChangedError,
+    DriverTimeoutError,
+    NoDriverError,
+    PlacementTakenError,
+    UnsupportedError,
+)
+from nodeagent.devices.events import DriverEvent, Vitals
+from nodeagent.devices.model import Gpu, Reading, Source
+from nodeagent.devices.nodes import missing_nodes
+from nodeagent.devices.settings import Settings
+from nodeagent.devices.worker.messages import Told
+from nodeagent.devices.worker.process import WorkerProcess
+
+log = structlog.get_logger()
+Result = TypeVar("Result")
+
+DEADLINES: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "discover": 15.0,
+        "read": 5.0,
+        "vitals": 2.0,
+        "instances": 10.0,
+        "create_partition": 15.0,
+        "destroy_partition": 15.0,
+        "set_mig_mode": 15.0,
+        "set_compute_mode": 10.0,
+    }
+)
+"""Seconds. Creating a partition takes about one, and kubelet gives a whole prepare 45."""
+
+SILENCE_SECONDS: Final = 30.0
+EVENTS_KEPT: Final = 1000
+"""A storm of events says nothing new after so many."""
+
+ERRORS: Final[Mapping[str, type[DevicesError]]] = MappingProxyType(
+    {
+        kind.__name__: kind
+        for kind in (
+            BusyError,
+            DriverChangedError,
+            DriverTimeoutError,
+            NoDriverError,
+            PlacementTakenError,
+            UnsupportedError,
+        )
+    }
+)
+
+
+@dataclass(slots=True)
+class WorkerGpus:
+    """The real GPUs. Implements `GpuReader` and `GpuControl`; safe between threads."""
+
+    settings: Settings = field(default_factory=Settings)
+    deadlines: Mapping[str, float] = field(default_factory=lambda: DEADLINES)
+    silence_seconds: float = SILENCE_SECONDS
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the worker gets beside this process's own."""
+
+    source: Source = field(default=Source.NVML, init=False)
+    _worker: WorkerProcess | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _events: deque[DriverEvent] = field(
+        default_factory=lambda: deque(maxlen=EVENTS_KEPT), init=False
+    )
+    _vitals: tuple[Vitals, ...] = field(default=(), init=False)
+    _vitals_at: float = field(default=0.0, init=False)
+    _without_nodes: frozenset[int] = field(default=frozenset(), init=False)
+
+    def discover(self) -> tuple[Gpu, ...]:
+        gpus = self._ask("discover", result=tuple[Gpu, ...])
+        self._make_missing_nodes(gpus)
+        return gpus
+
+    def read(self) -> tuple[Reading, ...]:
+        return self._ask("read", result=tuple[Reading, ...])
+
+    def events(self) -> tuple[DriverEvent, ...]:
+        drained = []
+        while self._events:
+            drained.append(self._events.popleft())
+        return tuple(drained)
+
+    def vitals(self) -> tuple[Vitals, ...]:
+        try:
+            # A worker that has just begun has looked at nothing yet.
+            if found := self._ask("vitals", result=tuple[Vitals, ...]):
+                self._vitals, self._vitals_at = found, time.monotonic()
+        except DevicesError as error:
+            log.debug("vitals not renewed", reason=str(error))
+        age_seconds = time.monotonic() - self._vitals_at
+        return tuple(replace(one, age_seconds=age_seconds) for one in self._vitals)
+
+    def create_partition(self, gpu_uuid: str, profile_id: int, start: int) -> Instance:
+        return self._ask("create_partition", gpu_uuid, profile_id, start, result=Instance)
+
+    def destroy_partition(self, gpu_uuid: str, instance: Instance) -> None:
+        self._ask("destroy_partition", gpu_uuid, instance, result=type(None))
+
+    def instances(self, gpu_uuid: str) -> tuple[Instance, ...]:
+        return self._ask("instances", gpu_uuid, result=tuple[Instance, ...])
+
+    def set_mig_mode(self, gpu_uuid: str, enabled: bool) -> None:  # noqa: FBT001 - as in GpuControl
+        self._ask("set_mig_mode", gpu_uuid, enabled, result=type(None))
+
+    def set_time_slice(self, gpu_uuid: str, interval: int) -> None:
+        driver_programs.set_time_slice(self.settings.driver_root, gpu_uuid, interval)
+
+    def set_compute_mode(self, gpu_uuid: str, exclusive: bool) -> None:  # noqa: FBT001 - as in GpuControl
+        self._ask("set_compute_mode", gpu_uuid, exclusive, result=type(None))
+
+    def close(self) -> None:
+        """End the worker, so that the driver can be unloaded; the next call starts another."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+
+    def _ask(self, call: str, *arguments: object, result: type[Result]) -> Result:
+        try:
+            return self._ask_once(call, arguments, result=result)
+        except DriverChangedError:
+            log.warning("gpu driver was replaced: starting a new worker")
+            self.close()
+        try:
+            return self._ask_once(call, arguments, result=result)
+        except DriverChangedError as error:
+            # Not the library of the old driver any more: the new one is not whole yet.
+            self.close()
+            raise NoDriverError(str(error)) from error
+
+    def _ask_once(
+        self, call: str, arguments: tuple[object, ...], *, result: type[Result]
+    ) -> Result:
+        worker = self._living_worker()
+        answer = worker.ask(call, arguments, seconds=self.deadlines[call])
+        if answer.error is not None:
+            kind, message = answer.error
+            if kind not in ERRORS:
+                message = f"{kind}: {message}"
+            raise ERRORS.get(kind, DevicesError)(message)
+        return msgspec.msgpack.decode(answer.result, type=result)
+
+    def _living_worker(self) -> WorkerProcess:
+        with self._lock:
+            worker = self._worker
+            if worker is not None and worker.silent_seconds() > self.silence_seconds:
+                log.warning("nvml worker is silent: ending it", pid=worker.pid)
+                worker.kill()
+                worker = None
+            if worker is None or not worker.is_alive:
+                worker = WorkerProcess(
+                    self.settings, environment=self.environment, on_event=self._take
+                )
+                self._worker = worker
+            return worker
+
+    def _take(self, told: Told) -> None:
+        self._events.append(told.event)
+
+    def _make_missing_nodes(self, gpus: tuple[Gpu, ...]) -> None:
+        without = frozenset(
+            gpu.minor for gpu in gpus if missing_nodes(self.settings.dev, gpu.minor)
+        )
+        if without and without != self._without_nodes:
+            log.warning("device nodes missing", gpus=sorted(without))
+            driver_programs.make_nodes(self.settings.driver_root, sorted(without))
+        self._without_nodes = without

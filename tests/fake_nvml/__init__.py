@@ -1,0 +1,1 @@
+"""A libnvidia-ml.so.1 whose GPUs a test describes, and which keeps to the rules of MIG."""
