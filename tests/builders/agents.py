@@ -163,8 +163,8 @@ class AgentNode:
     abandonment: Abandonment = field(init=False)
 
     def __post_init__(self) -> None:
-        (self.directory / "cdi").mkdir(exist_ok=True)
-        (self.directory / "plugin").mkdir(exist_ok=True)
+        for name in ("cdi", "plugin"):
+            (self.directory / name).mkdir(parents=True, exist_ok=True)
         self._power_up()
         self.restart()
 
