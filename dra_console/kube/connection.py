@@ -9,8 +9,9 @@ with a refused one are given up.
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
+from urllib.parse import urlsplit
 
 import structlog
 import urllib3
@@ -19,6 +20,7 @@ from kubernetes.utils.keepalive import tcp_keepalive_socket_options
 
 from dra_console.kube.credentials import Credentials, Load
 from dra_console.kube.errors import ApiError, KubeconfigError
+from dra_console.kube.quick_http import POOLS, QuickPool
 
 CONNECT_SECONDS: Final = 5.0
 CONNECTIONS: Final = 64
@@ -26,6 +28,9 @@ CONNECTIONS: Final = 64
 
 RETRY_SECONDS: Final = 10.0
 """When credentials could not be renewed; those at hand are used until they are refused."""
+
+TOKEN_SECONDS: Final = 1.0
+"""For so long a token is used before the package is asked whether it is time for another."""
 
 UNAUTHORIZED: Final = 401
 
@@ -59,6 +64,26 @@ class _Login:
     credentials: Credentials
     pool: urllib3.PoolManager
     renew_at: float | None
+    host: str = field(init=False)
+    """A URL; the configuration would look through the whole environment each time."""
+
+    prefix: str = field(init=False)
+    """Of all paths, where several API servers are behind one address."""
+
+    def __post_init__(self) -> None:
+        """Keep the address."""
+        host = self.credentials.configuration.host
+        object.__setattr__(self, "host", host)
+        object.__setattr__(self, "prefix", urlsplit(host).path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """What a login's requests say, and until when it need not be asked for again."""
+
+    login: _Login
+    authorization: str
+    until: float
 
 
 class Connection:
@@ -75,6 +100,9 @@ class Connection:
         self._clock = clock
         self._lock = threading.Lock()
         self._token_lock = threading.Lock()
+        self._token: _Token | None = None
+        self._quick: QuickPool | None = None
+        self._quick_of: _Login | None = None
         self._login = self._log_in(None)
 
     def send(self, exchange: Exchange) -> urllib3.BaseHTTPResponse:
@@ -150,31 +178,59 @@ class Connection:
         configuration.connection_pool_maxsize = CONNECTIONS
         # A peer that has vanished is noticed within half a minute, also by a quiet watch.
         configuration.socket_options = tcp_keepalive_socket_options(idle=15, interval=5, count=3)
-        return _Login(credentials, RESTClientObject(configuration).pool_manager, renew_at)
+        manager = RESTClientObject(configuration).pool_manager
+        if type(manager) is urllib3.PoolManager:
+            manager.pool_classes_by_scheme = {**POOLS}
+        return _Login(credentials, manager, renew_at)
 
     def _send_as(self, login: _Login, exchange: Exchange) -> urllib3.BaseHTTPResponse:
-        configuration = login.credentials.configuration
-        headers = exchange.headers.copy()
-        with self._token_lock:
-            # The package renews tokens of its own auth providers in here.
-            authorization = configuration.get_api_key_with_prefix(
-                "BearerToken", alias="authorization"
-            )
-        if authorization:
-            headers["Authorization"] = authorization.strip()
+        headers = [*exchange.headers.items()]
+        if authorization := self._authorization(login):
+            headers.append(("Authorization", authorization))
         try:
+            if exchange.preload and (pool := self._quick_pool(login)) is not None:
+                return pool.exchange(
+                    exchange.method,
+                    f"{login.prefix}{exchange.path}",
+                    headers=headers,
+                    body=exchange.body,
+                    connect_seconds=CONNECT_SECONDS,
+                    read_seconds=exchange.read_seconds,
+                )
             return login.pool.request(
                 exchange.method,
-                f"{configuration.host}{exchange.path}",
+                f"{login.host}{exchange.path}",
                 body=exchange.body,
-                headers=headers,
+                headers=urllib3.HTTPHeaderDict(headers),
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=exchange.read_seconds),
                 retries=False,
                 preload_content=exchange.preload,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             why = _in_words(error, source=login.credentials.source)
-            raise ApiError(f"{configuration.host}: {why}") from error
+            raise ApiError(f"{login.host}: {why}") from error
+
+    def _quick_pool(self, login: _Login) -> QuickPool | None:
+        """Return the login's connections; none behind a proxy, to which all is said otherwise."""
+        pool = self._quick
+        if pool is None or self._quick_of is not login or pool.pool is None:
+            made = login.pool.connection_from_url(login.host)
+            pool = made if isinstance(made, QuickPool) else None
+            self._quick, self._quick_of = pool, login
+        return pool
+
+    def _authorization(self, login: _Login) -> str:
+        token = self._token
+        if token is not None and token.login is login and self._clock() < token.until:
+            return token.authorization
+        with self._token_lock:
+            # The package renews tokens of its own auth providers in here.
+            said = login.credentials.configuration.get_api_key_with_prefix(
+                "BearerToken", alias="authorization"
+            )
+        authorization = (said or "").strip()
+        self._token = _Token(login, authorization, self._clock() + TOKEN_SECONDS)
+        return authorization
 
 
 def _in_words(error: Exception, *, source: str) -> str:
