@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, KeysView, Mapping
 from dataclasses import replace
 from typing import Final
 
+from dra_console.allocator.api_json import object_of
 from dra_console.allocator.model import (
     AllocationResult,
     DeviceClass,
@@ -90,6 +91,9 @@ class Resident:
         self._unseen: Final[dict[str, str]] = {}
         """UIDs of claims whose allocation was written and has not been seen since, by key."""
 
+        self._answered: Final[dict[str, str]] = {}
+        """Versions that the API server gave to our writes and no watch has shown yet, by key."""
+
         self._bound: Final[dict[str, str]] = {}
         """UIDs of pods that were bound and have not been seen so since, by key."""
 
@@ -134,11 +138,13 @@ class Resident:
     def put_claim(self, raw: JsonObject) -> bool:
         """Take a claim as it was seen; tell whether that is news to plans."""
         key = key_in(raw)
+        if self._is_known(key, raw):
+            return False
+        # From here on this is what is true, so what was answered may be news again.
+        self._answered.pop(key, None)
         before = self._truths.get(key)
         readable = None if key in self._unreadable else before
         claim, unreadable = read_claim(raw, before=readable)
-        if self._unseen.get(key) == claim.uid and claim.allocation is None:
-            return False
         self._unseen.pop(key, None)
         if unreadable is None:
             self._unreadable.pop(key, None)
@@ -158,7 +164,8 @@ class Resident:
 
     def remove_claim(self, key: str) -> None:
         """Forget a claim that is gone."""
-        for known in (self.claims, self._assumed, self._unseen, self._unreadable):
+        kept = (self.claims, self._assumed, self._unseen, self._unreadable, self._answered)
+        for known in kept:
             known.pop(key, None)
         self.ahead.discard(key)
         claim = self._truths.pop(key, None)
@@ -212,7 +219,8 @@ class Resident:
         key = key_in(raw)
         if self._assumed.pop(key, None) is None:
             return
-        self.put_claim(raw)
+        if self.put_claim(raw):
+            self._answered[key] = _version_in(raw)
         claim = self._truths[key]
         if claim.allocation is not None:
             self._unseen[key] = claim.uid
@@ -260,6 +268,21 @@ class Resident:
         """Believe again what is seen of a claim, whatever was written."""
         self._unseen.pop(key, None)
 
+    def _is_known(self, key: str, raw: JsonObject) -> bool:
+        """Tell of a claim before it is decoded that plans know better, or as well.
+
+        Of what was written the watch brings back each state; most of what a window hears is
+        its own.
+        """
+        metadata = object_of(raw.get("metadata"))
+        if key in self._answered and self._answered[key] == metadata.get("resourceVersion"):
+            del self._answered[key]
+            self._unseen.pop(key, None)
+            return True
+        if object_of(raw.get("status")).get("allocation"):
+            return False
+        return key in self._unseen and self._unseen[key] == metadata.get("uid")
+
     def _note_pending(self, key: str, pending: Pending | None, *, is_ahead: bool) -> None:
         if pending is None:
             self.claims.pop(key, None)
@@ -295,3 +318,7 @@ class Resident:
     def _remove_node(self, name: str) -> None:
         self.board.remove_node(name)
         self.fleet.remove_node(name)
+
+
+def _version_in(claim: JsonObject) -> str:
+    return str(object_of(claim.get("metadata")).get("resourceVersion", ""))

@@ -8,7 +8,7 @@ import structlog
 
 from dra_console.kube.client import Client
 from dra_console.leases import Lease
-from dra_console.mirror.clock import database_now
+from dra_console.mirror.clock import DatabaseClock
 from dra_console.scheduling.allocating.counts import Counts
 from dra_console.scheduling.allocating.drafting import Draft, Drafter
 from dra_console.scheduling.allocating.queueing import REFUSED_PAUSE_SECONDS, Queue, What
@@ -16,7 +16,7 @@ from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.allocating.telling import Teller
 from dra_console.scheduling.writing import outcomes, pod_events
 from dra_console.scheduling.writing.commit import write_all
-from dra_console.scheduling.writing.notes import Renewals
+from dra_console.scheduling.writing.notes import Withdrawals
 from dra_console.scheduling.writing.outcomes import WriteOutcome
 
 log = structlog.get_logger()
@@ -35,9 +35,10 @@ class Rounds:
     doubtful: set[str] = field(default_factory=set)
     """UIDs of claims of which nobody knows yet whether their allocation is written."""
 
-    renewals: Renewals | None = None
-    """Where answers are kept until they are written down; without it they are at once."""
+    withdrawals: Withdrawals | None = None
+    """Where refusals are kept until they are written down; without it they are at once."""
 
+    _clock: DatabaseClock = field(default_factory=DatabaseClock)
     _drafter: Drafter = field(init=False)
     _teller: Teller = field(init=False)
 
@@ -63,7 +64,8 @@ class Rounds:
                 [draft.plan for draft in drafts],
                 lease=self.lease,
                 pool=self.pool,
-                renewals=self.renewals,
+                withdrawals=self.withdrawals,
+                now=self._clock.now(),
             )
             for draft, outcome in zip(drafts, done, strict=True):
                 self._take(draft, outcome)
@@ -93,7 +95,7 @@ class Rounds:
                 return
             case outcomes.Waiting(until=until):
                 self.counts.waiting += 1
-                left = (until - database_now()).total_seconds()
+                left = (until - self._clock.now()).total_seconds()
                 self.queue.park(
                     draft.item,
                     now=now,

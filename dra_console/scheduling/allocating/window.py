@@ -43,6 +43,7 @@ from dra_console.scheduling.allocating.wakes import ROOM, Wake
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.sending import Writer
+from dra_console.scheduling.writing.turns import check_turn
 
 WINDOW_SECONDS: Final = 60
 IDLE_SECONDS: Final = 20
@@ -115,7 +116,7 @@ def _allocate(window: Window, counts: Counts) -> Ended:
     wakes.clear(window.cluster.pk)
     with ThreadPoolExecutor(WRITING_THREADS, thread_name_prefix="allocation write") as pool:
         begun = begin(window.cluster, client=client, lease=window.lease, pool=pool, counts=counts)
-        begun.rounds.renewals = notes.Renewals()
+        begun.rounds.withdrawals = notes.Withdrawals()
         claims_version = begun.claims_version
         for is_again in (False, True):
             seconds = int(window.seconds) + GRACE_SECONDS
@@ -212,7 +213,8 @@ class _Loop:
             raise CalledOffError("the worker stops")
         if not Cluster.objects.filter(pk=self._window.cluster.pk, enabled=True).exists():
             raise CalledOffError("the cluster was removed or disabled")
-        self._write_renewals()
+        check_turn(self._window.cluster, fence=self._window.lease.fence)
+        self._withdraw()
         self._counter.tell()
         if self._rounds.doubtful:
             self._decide()
@@ -228,13 +230,13 @@ class _Loop:
         self._resident.compare()
 
     def _close(self) -> None:
-        self._write_renewals()
+        self._withdraw()
         self._counter.tell()
 
-    def _write_renewals(self) -> None:
-        renewals = self._rounds.renewals
-        if renewals is not None:
-            renewals.write(self._window.cluster, fence=self._window.lease.fence)
+    def _withdraw(self) -> None:
+        withdrawals = self._rounds.withdrawals
+        if withdrawals is not None:
+            withdrawals.write(self._window.cluster, fence=self._window.lease.fence)
 
     def _decide(self) -> None:
         """Find out about writes whose answers were lost."""

@@ -6,7 +6,7 @@ from dra_console.mirror.models import Cluster
 
 
 class WrittenAllocation(models.Model):
-    """A claim as we sent it, then as the API server answered, until the watch brings it back.
+    """A claim as we sent it, until the watch brings it back or the API server refuses it.
 
     A conflict on one claim does not stop two claims from getting one device, so a
     snapshot counts these beside the mirror's rows (`scheduling.world.snapshot`).

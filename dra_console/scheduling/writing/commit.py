@@ -11,7 +11,7 @@ two of these writes is gone on with or undone by the next run (docs/guarantees.m
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import structlog
@@ -23,7 +23,7 @@ from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.claim_status import uid_of
-from dra_console.scheduling.writing.notes import Renewals
+from dra_console.scheduling.writing.notes import Withdrawals
 from dra_console.scheduling.writing.one_plan import PlanWriting
 from dra_console.scheduling.writing.outcomes import Dropped, WriteOutcome
 from dra_console.scheduling.writing.plan import Plan
@@ -41,38 +41,37 @@ def write_all(  # noqa: PLR0913 - what a round has
     *,
     lease: Holder,
     pool: Executor | None = None,
-    renewals: Renewals | None = None,
+    withdrawals: Withdrawals | None = None,
+    now: datetime | None = None,
 ) -> list[WriteOutcome]:
     """Write the plans of a round; return what became of each, in their order.
 
-    What the API server answered is kept in the notes at once, or in `renewals` for later.
+    Notes of what the API server refused are taken back at once, or in `withdrawals` for later.
 
-    `lease` is the allocation lease that the plans were made under. The database is used by the
-    calling thread alone; the API server is spoken to by the threads of `pool`, if there is one.
+    `now` is the database's time; without it the database is asked. `lease` is the allocation lease
+    that the plans were made under. The database is used by the calling thread alone; the API
+    server is spoken to by the threads of `pool`, if there is one.
     Plans must not allocate the same claim; they may reserve the same one.
     """
     writer = Writer(client, lease)
-    now = database_now()
+    now = now or database_now()
     timeout = timedelta(seconds=settings.BINDING_TIMEOUT_SECONDS)
     writings = [PlanWriting(writer, plan, now=now, timeout=timeout) for plan in plans]
     _each(pool, PlanWriting.prepare, writings)
     going = [writing for writing in writings if writing.outcome is None]
     noted = [claim for each in going for claim in each.to_note()]
     try:
-        if renewals is not None:
-            renewals.forget(map(uid_of, noted))
+        if withdrawals is not None:
+            withdrawals.forget(map(uid_of, noted))
         notes.note_all(cluster, noted, fence=lease.fence, now=now)
     except TurnOverError as error:
         for writing in going:
             writing.outcome = Dropped(str(error))
         going = []
     _each(pool, PlanWriting.write, going)
-    later = Renewals() if renewals is None else renewals
-    later.add(
-        {uid_of(claim): claim for each in going for claim in each.answered()},
-        [uid for each in going for uid in each.refused()],
-    )
-    if renewals is None:
+    later = Withdrawals() if withdrawals is None else withdrawals
+    later.add(uid for each in going for uid in each.refused())
+    if withdrawals is None:
         try:
             later.write(cluster, fence=lease.fence)
         except TurnOverError as error:

@@ -6,7 +6,7 @@ note goes when the mirror shows the allocation, when the API server refused it, 
 `settle` has seen to it that the write can no longer happen.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,14 +18,13 @@ from dra_console.kube.errors import ApiError, ConflictError, NotFoundError
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster, ResourceClaim
 from dra_console.scheduling.models import WrittenAllocation
-from dra_console.scheduling.writing import points
+from dra_console.scheduling.writing import note_rows, points
 from dra_console.scheduling.writing.claim_changes import ClaimChangedError
 from dra_console.scheduling.writing.claim_status import (
     allocation_of,
     has_finalizer,
     is_same_allocation,
     name_of,
-    uid_of,
     version_of,
 )
 from dra_console.scheduling.writing.claim_writes import protect
@@ -49,29 +48,22 @@ class Settled:
 
 
 @dataclass(slots=True)
-class Renewals:
-    """What notes are to say once the API server has answered; good for several rounds.
+class Withdrawals:
+    """UIDs of claims whose noted allocation does not stand and never will; of several rounds.
 
-    Until it is written down, notes say what was sent. That costs whoever reads them a question
-    to the API server and nothing else, so it need not hold up the next round.
+    Until they are written down, notes say what was sent. That costs whoever reads them a
+    question to the API server and nothing else, so it need not hold up the next round.
     """
 
-    answered: dict[str, JsonObject] = field(default_factory=dict)
-    """Claims as the API server has them, by UID."""
+    uids: set[str] = field(default_factory=set)
 
-    refused: set[str] = field(default_factory=set)
-    """UIDs of claims whose noted allocation does not stand and never will."""
-
-    def add(self, answered: Mapping[str, JsonObject], refused: Iterable[str]) -> None:
-        """Take the answers of a round."""
-        self.answered.update(answered)
-        self.refused.update(refused)
+    def add(self, refused: Iterable[str]) -> None:
+        """Take what a round was refused."""
+        self.uids.update(refused)
 
     def forget(self, uids: Iterable[str]) -> None:
         """Leave out claims that are noted anew."""
-        for uid in uids:
-            self.answered.pop(uid, None)
-            self.refused.discard(uid)
+        self.uids.difference_update(uids)
 
     def write(self, cluster: Cluster, *, fence: int) -> None:
         """Write it down, and begin anew.
@@ -80,9 +72,8 @@ class Renewals:
             TurnOverError: the notes are another run's by now.
 
         """
-        answered, refused = self.answered, self.refused
-        self.answered, self.refused = {}, set()
-        renew_all(cluster, answered=answered, refused=refused, fence=fence)
+        uids, self.uids = self.uids, set()
+        withdraw(cluster, uids, fence=fence)
 
 
 def note_all(
@@ -95,50 +86,26 @@ def note_all(
 
     """
     points.before(WritePoint.NOTE)
-    now = now or database_now()
     with transaction.atomic():
         hold_turn(cluster, fence=fence)
-        WrittenAllocation.objects.bulk_create(
-            [
-                WrittenAllocation(
-                    cluster=cluster, claim_uid=uid_of(claim), raw=claim, written_at=now
-                )
-                for claim in claims
-            ],
-            update_conflicts=True,
-            unique_fields=["cluster", "claim_uid"],
-            update_fields=["raw", "written_at"],
-        )
+        note_rows.put(cluster, claims, at=now or database_now())
     points.after(WritePoint.NOTE)
 
 
-def renew_all(
-    cluster: Cluster,
-    *,
-    answered: Mapping[str, JsonObject],
-    refused: Collection[str],
-    fence: int,
-) -> None:
-    """Keep the API server's answers in the notes of their UIDs; drop notes of what it refused.
+def withdraw(cluster: Cluster, uids: Collection[str], *, fence: int) -> None:
+    """Drop the notes of claims that the API server refused to allocate.
 
     Raises:
         TurnOverError: the notes are another run's by now.
 
     """
-    if not answered and not refused:
+    if not uids:
         return
-    points.before(WritePoint.NOTE_RENEWAL)
+    points.before(WritePoint.NOTE_WITHDRAWAL)
     with transaction.atomic():
         hold_turn(cluster, fence=fence)
-        notes = WrittenAllocation.objects.filter(cluster=cluster)
-        if refused:
-            notes.filter(claim_uid__in=refused).delete()
-        if answered:
-            kept = list(notes.filter(claim_uid__in=answered.keys()))
-            for note in kept:
-                note.raw = answered[note.claim_uid]
-            WrittenAllocation.objects.bulk_update(kept, ["raw"])
-    points.after(WritePoint.NOTE_RENEWAL)
+        WrittenAllocation.objects.filter(cluster=cluster, claim_uid__in=uids).delete()
+    points.after(WritePoint.NOTE_WITHDRAWAL)
 
 
 def forget_shown(cluster: Cluster, *, fence: int) -> None:

@@ -90,11 +90,6 @@ class PlanWriting:
                     at=self._time_for(planned.allocation),
                 )
 
-    def answered(self) -> Iterator[JsonObject]:
-        """Give the claims that were allocated and still are, as the API server has them."""
-        for index in self._allocated:
-            yield self._claims[index]
-
     def refused(self) -> Iterator[str]:
         """Give the UIDs of claims whose noted allocation does not stand and never will."""
         for index, planned in enumerate(self.plan.claims):

@@ -18,8 +18,8 @@ class WritePoint(StrEnum):
     """A claim that was reserved before gets another version."""
 
     BINDING = "binding"
-    NOTE_RENEWAL = "note renewal"
-    """The note takes the API server's answer, or is withdrawn."""
+    NOTE_WITHDRAWAL = "note withdrawal"
+    """The note of what the API server refused is taken back."""
 
     DISOWNING = "disowning"
     """The pod gets another version before claims are taken back from it."""

@@ -43,7 +43,7 @@ def free_in_the_way(
         if not disown(writer, pod, why):
             return None
         freed = free(writer, live)
-        notes.renew_all(cluster, answered={}, refused=[uid_of(freed)], fence=writer.lease.fence)
+        notes.withdraw(cluster, [uid_of(freed)], fence=writer.lease.fence)
     except (ApiError, ClaimChangedError, PodChangedError, TurnOverError) as error:
         log.info("claim not freed for its own pod", claim=name_of(claim), reason=str(error))
         return None

@@ -27,3 +27,14 @@ def hold_turn(cluster: Cluster, *, fence: int) -> None:
 
 def _take(cluster: Cluster, *, fence: int) -> bool:
     return bool(Turn.objects.filter(cluster=cluster, fence__lte=fence).update(fence=fence))
+
+
+def check_turn(cluster: Cluster, *, fence: int) -> None:
+    """Ask whose turn it is, without taking it.
+
+    Raises:
+        TurnOverError: a lease with a greater fence has taken it.
+
+    """
+    if Turn.objects.filter(cluster=cluster, fence__gt=fence).exists():
+        raise TurnOverError(f"a newer run has begun; ours has fence {fence}")

@@ -86,15 +86,13 @@ def asked_of(server: ScriptedServer) -> list[tuple[str, str]]:
     return [(asked.method, asked.path.rpartition("/")[2]) for asked in server.asked]
 
 
-def test_the_note_of_a_write_holds_what_the_server_answered(
-    server: ScriptedServer, cluster: Cluster
-) -> None:
+def test_the_note_of_a_write_holds_what_was_sent(server: ScriptedServer, cluster: Cluster) -> None:
     server.will_answer(WITH_FINALIZER, ALLOCATED, BOUND)
 
     outcome = written(server, cluster)
 
     assert outcome == Written((HELD,))
-    assert WrittenAllocation.objects.get().raw == HELD
+    assert WrittenAllocation.objects.get().raw == server.asked[1].body
     assert asked_of(server) == [("PUT", "train"), ("PUT", "status"), ("POST", "binding")]
 
 

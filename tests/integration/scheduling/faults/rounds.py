@@ -48,7 +48,7 @@ FIRST_POINTS: Final = (
     WritePoint.ALLOCATION,
     WritePoint.RESERVATION,
     WritePoint.BINDING,
-    WritePoint.NOTE_RENEWAL,
+    WritePoint.NOTE_WITHDRAWAL,
     WritePoint.DISOWNING,
     WritePoint.RELEASE,
     WritePoint.FINALIZER_REMOVAL,

@@ -223,6 +223,21 @@ def test_a_claim_that_is_freed_after_its_write_was_seen_is_free(resident: Reside
     assert TRAIN in resident.claims
 
 
+def test_what_a_watch_shows_of_answers_that_followed_each_other_ends_in_the_last(
+    resident: Resident,
+) -> None:
+    assume(resident)
+    resident.put_claim(at_version(ALLOCATED, 3))
+    assume(resident)
+    resident.settle(at_version(a_claim("train"), 4))
+
+    resident.put_claim(at_version(ALLOCATED, 3))
+    resident.put_claim(at_version(a_claim("train"), 4))
+
+    assert not held(resident)
+    assert TRAIN in resident.claims
+
+
 def test_an_answer_that_comes_after_the_claim_was_freed_again_changes_nothing(
     resident: Resident,
 ) -> None:
