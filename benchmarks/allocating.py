@@ -62,9 +62,10 @@ def main() -> None:
 
 def measured(api: str, database: str, options: argparse.Namespace) -> Iterator[JsonObject]:
     """Measure claims and pods on one API server and one kind of database."""
-    with surroundings(api, database) as (environment, kubeconfig):
+    with surroundings(api, database) as (environment, kubeconfig, home):
         sizes = {
             "--kubeconfig": kubeconfig,
+            "--home": home,
             "--nodes": options.nodes,
             "--rate": options.rate,
             "--seconds": options.seconds,
@@ -77,8 +78,8 @@ def measured(api: str, database: str, options: argparse.Namespace) -> Iterator[J
 
 
 @contextmanager
-def surroundings(api: str, database: str) -> Iterator[tuple[Mapping[str, str], Path]]:
-    """Start what a measurement needs; yields environment and kubeconfig."""
+def surroundings(api: str, database: str) -> Iterator[tuple[Mapping[str, str], Path, Path]]:
+    """Start what a measurement needs; yields environment, kubeconfig and the servers' home."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-allocating-")))
         kubeconfig = stack.enter_context(
@@ -93,7 +94,7 @@ def surroundings(api: str, database: str) -> Iterator[tuple[Mapping[str, str], P
             if database == "postgresql"
             else f"sqlite:///{home}/console.sqlite3",
         }
-        yield environment, kubeconfig
+        yield environment, kubeconfig, home
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 - Django had to be set up first
 
-from benchmarks.following import cpu_seconds, mebibytes  # noqa: E402
+from benchmarks.following import mebibytes  # noqa: E402
+from benchmarks.processes import cpu_by_role  # noqa: E402
 from benchmarks.waiting_objects import Made, inventory, made_ahead, made_with_pods  # noqa: E402
 from dra_console.allocator.model import JsonObject  # noqa: E402
 from dra_console.kube.client import Client  # noqa: E402
@@ -154,12 +155,19 @@ def waits(
 
 
 def measured(  # noqa: PLR0913 - what one measurement is made of
-    client: Client, seen: Seen, what: str, made: Sequence[Made], *, rate: float, allocator: int
+    client: Client,
+    seen: Seen,
+    what: str,
+    made: Sequence[Made],
+    *,
+    rate: float,
+    allocator: int,
+    home: str,
 ) -> JsonObject:
     """Measure one kind of demand."""
     waits(client, seen, made[:WARM_UP_CLAIMS], rate=rate)
     made = made[WARM_UP_CLAIMS:]
-    cpu = cpu_seconds(allocator)
+    cpu = cpu_by_role(home)
     found, took = waits(client, seen, made, rate=rate)
     ordered = sorted(found.values())
     return {
@@ -172,7 +180,9 @@ def measured(  # noqa: PLR0913 - what one measurement is made of
             for share in (50, 95, 99)
         },
         "longest_seconds": ordered[-1],
-        "allocator_cpu_seconds": cpu_seconds(allocator) - cpu,
+        "cpu_seconds": {
+            role: seconds - cpu.get(role, 0.0) for role, seconds in cpu_by_role(home).items()
+        },
         "allocator_mebibytes": mebibytes(allocator, "VmHWM"),
     }
 
@@ -181,6 +191,7 @@ def main() -> None:
     """Make the tables and the fleet, start the workers, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", required=True)
+    parser.add_argument("--home", required=True, help="stands in the servers' command lines")
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--seconds", type=float, required=True)
@@ -205,7 +216,15 @@ def main() -> None:
         wait_until(lambda: is_held(f"allocate:{cluster.pk}"), "no window was opened")
         wait_until(lambda: "warm-0" in seen.at, "nothing is allocated")
         steps = [
-            measured(client, seen, what, made, rate=options.rate, allocator=allocator)
+            measured(
+                client,
+                seen,
+                what,
+                made,
+                rate=options.rate,
+                allocator=allocator,
+                home=options.home,
+            )
             for what, made in (
                 ("reserved ahead", made_ahead("ahead", claims)),
                 ("for pods", made_with_pods("pod", claims)),
