@@ -131,7 +131,7 @@ check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(CHECK_ENV) $(BIN)/mypy $(LINTED)
 	$(CHECK_ENV) $(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/djlint --quiet --check --lint templates
-	@if command -v go >/dev/null; then cd tests/oracle && test -z "$$(gofmt -l .)" && go vet ./...; fi
+	@if command -v go >/dev/null; then for module in tests/oracle tests/cluster/tools/cdi; do (cd $$module && test -z "$$(gofmt -l .)" && go vet ./...) || exit 1; done; fi
 	@if command -v node >/dev/null; then for script in static/js/*.js; do node --check "$$script" || exit 1; done; fi
 
 .PHONY: proto

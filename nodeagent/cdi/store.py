@@ -92,4 +92,5 @@ class CdiStore:
 
 
 def _encode(spec: JsonObject) -> bytes:
-    return json.dumps(spec, indent=2).encode() + b"\n"
+    # Runtimes read it as YAML, which does not know JSON's pairs of escapes for one character.
+    return json.dumps(spec, indent=2, ensure_ascii=False).encode() + b"\n"

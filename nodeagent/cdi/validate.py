@@ -3,12 +3,15 @@
 Runtimes parse strictly and drop a file whole at the first fault, after which every container of
 the claim fails with "unresolvable CDI devices". So the agent checks its own output before it
 becomes visible. The checks are on JSON, because a file from disk is checked by the same rules.
+Nothing passes here that the runtimes' own library (CDI 1.1) refuses; some of what it lets pass
+and the kernel or runc would refuse, a relative path say, is refused here.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from nodeagent.cdi.edits_rules import edits_problems
 from nodeagent.cdi.version import KNOWN, needed
 from nodeagent.fields import FieldError, Fields
 
@@ -16,40 +19,34 @@ KIND: Final = re.compile(
     r"[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?/[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?"
 )
 DEVICE_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?")
+ANNOTATION: Final = re.compile(
+    r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*/)?"
+    r"[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?"
+)
+ANNOTATION_PREFIX_CHARACTERS: Final = 253
+ANNOTATION_BYTES: Final = 256 << 10
 
 SPEC_MEMBERS: Final = ("cdiVersion", "kind", "annotations", "devices", "containerEdits")
 DEVICE_MEMBERS: Final = ("name", "annotations", "containerEdits")
-EDITS_MEMBERS: Final = (
-    "env", "deviceNodes", "mounts", "hooks", "additionalGids", "intelRdt", "netDevices",
-)  # fmt: skip
-NODE_MEMBERS: Final = (
-    "path", "hostPath", "type", "major", "minor", "fileMode", "permissions", "uid", "gid",
-)  # fmt: skip
-MOUNT_MEMBERS: Final = ("hostPath", "containerPath", "options", "type")
-HOOK_MEMBERS: Final = ("hookName", "path", "args", "env", "timeout")
-NET_DEVICE_MEMBERS: Final = ("hostInterfaceName", "name")
-HOOK_NAMES: Final = frozenset(
-    {"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"}
-)
-NODE_TYPES: Final = frozenset("bcup")
 
 
 def problems(spec: object) -> tuple[str, ...]:
     """Return every fault of a spec, each with its field path; empty if a runtime would take it."""
-    return tuple(_spec(spec))
+    return (*_unprintable(spec, ""), *_spec(spec))
 
 
 def _spec(spec: object) -> Iterator[str]:
     try:
         fields = Fields.of(spec, "")
-        yield from _checked(lambda: fields.refuse_others(SPEC_MEMBERS))
         kind = fields.text("kind")
         devices = fields.objects("devices")
         edits = fields.optional_object("containerEdits")
     except FieldError as error:
         yield str(error)
         return
+    yield from _checked(lambda: fields.refuse_others(SPEC_MEMBERS))
     yield from _version(fields)
+    yield from _checked(lambda: _annotations(fields))
     if not KIND.fullmatch(kind):
         yield f"kind: expected vendor/class, got {kind!r}"
     if not devices:
@@ -58,7 +55,7 @@ def _spec(spec: object) -> Iterator[str]:
     for device in devices:
         yield from _device(device, seen)
     if edits is not None:
-        yield from _edits(edits)
+        yield from edits_problems(edits)
 
 
 def _version(fields: Fields) -> Iterator[str]:
@@ -77,6 +74,7 @@ def _version(fields: Fields) -> Iterator[str]:
 
 def _device(device: Fields, seen: set[str]) -> Iterator[str]:
     yield from _checked(lambda: device.refuse_others(DEVICE_MEMBERS))
+    yield from _checked(lambda: _annotations(device))
     try:
         name = device.text("name")
         edits = device.optional_object("containerEdits")
@@ -91,85 +89,37 @@ def _device(device: Fields, seen: set[str]) -> Iterator[str]:
     if edits is None or not any(edits.value.values()):
         yield f"{device.path}.containerEdits: expected at least one edit, got none"
     else:
-        yield from _edits(edits)
+        yield from edits_problems(edits)
 
 
-def _edits(edits: Fields) -> Iterator[str]:
-    yield from _checked(lambda: edits.refuse_others(EDITS_MEMBERS))
-    yield from _checked(lambda: _environment(edits, "env"))
-    for member, check in (
-        ("deviceNodes", _device_node),
-        ("mounts", _mount),
-        ("hooks", _hook),
-        ("netDevices", _net_device),
-    ):
-        yield from _each(edits, member, check)
-
-
-def _each(edits: Fields, member: str, check: Callable[[Fields], None]) -> Iterator[str]:
-    try:
-        items = edits.objects(member)
-    except FieldError as error:
-        yield str(error)
+def _annotations(fields: Fields) -> None:
+    annotations = fields.optional_object("annotations")
+    if annotations is None:
         return
-    for item in items:
-        yield from _checked(lambda item=item: check(item))  # type: ignore[misc] # mypy cannot type a default in a lambda
+    total = 0
+    for key in annotations.value:
+        prefix, slash, _ = key.rpartition("/")
+        if not ANNOTATION.fullmatch(key.lower()) or (
+            slash and len(prefix) > ANNOTATION_PREFIX_CHARACTERS
+        ):
+            raise FieldError(f"{annotations.path}: {key!r} is no key of an annotation")
+        total += len(key.encode()) + len(annotations.text(key).encode())
+    if total > ANNOTATION_BYTES:
+        raise FieldError(f"{annotations.path}: {total} bytes, more than {ANNOTATION_BYTES}")
 
 
-def _device_node(node: Fields) -> None:
-    node.refuse_others(NODE_MEMBERS)
-    _absolute(node, "path")
-    if node.optional_text("hostPath") is not None:
-        _absolute(node, "hostPath")
-    node_type = node.optional_text("type")
-    if node_type is not None and node_type not in NODE_TYPES:
-        raise FieldError(f"{node.path}.type: expected b, c, u or p, got {node_type!r}")
-    permissions = node.optional_text("permissions")
-    if permissions is not None and not set(permissions) <= set("rwm"):
-        raise FieldError(f"{node.path}.permissions: expected some of r, w, m, got {permissions!r}")
-    for number in ("major", "minor", "fileMode", "uid", "gid"):
-        node.optional_integer(number)
-
-
-def _mount(mount: Fields) -> None:
-    mount.refuse_others(MOUNT_MEMBERS)
-    mount.text("hostPath")
-    mount.text("containerPath")
-    mount.optional_text("type")
-    mount.texts("options")
-
-
-def _hook(hook: Fields) -> None:
-    hook.refuse_others(HOOK_MEMBERS)
-    name = hook.text("hookName")
-    if name not in HOOK_NAMES:
-        raise FieldError(f"{hook.path}.hookName: {name!r} is no OCI hook")
-    _absolute(hook, "path")
-    hook.texts("args")
-    _environment(hook, "env")
-    timeout_seconds = hook.optional_integer("timeout")
-    if timeout_seconds is not None and timeout_seconds <= 0:
-        raise FieldError(f"{hook.path}.timeout: expected more than 0, got {timeout_seconds}")
-
-
-def _net_device(device: Fields) -> None:
-    device.refuse_others(NET_DEVICE_MEMBERS)
-    device.text("hostInterfaceName")
-    device.text("name")
-
-
-def _environment(fields: Fields, member: str) -> None:
-    for index, setting in enumerate(fields.texts(member)):
-        if setting.find("=") < 1:
-            raise FieldError(
-                f"{fields.path}.{member}[{index}]: expected NAME=value, got {setting!r}"
-            )
-
-
-def _absolute(fields: Fields, member: str) -> None:
-    path = fields.text(member)
-    if not path.startswith("/"):
-        raise FieldError(f"{fields.path}.{member}: expected an absolute path, got {path!r}")
+def _unprintable(value: object, path: str) -> Iterator[str]:
+    """Find text that YAML, by which runtimes read JSON files too, or an environment cannot hold."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not key.isprintable():
+                yield f"{path}: the member {key!r} has characters that cannot be printed"
+            yield from _unprintable(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unprintable(item, f"{path}[{index}]")
+    elif isinstance(value, str) and not value.isprintable():
+        yield f"{path}: {value!r} has characters that cannot be printed"
 
 
 def _checked(check: Callable[[], None]) -> Iterator[str]:

@@ -64,11 +64,14 @@ def _edits_need(edits: object) -> Iterator[Version]:
     if any(node.get("hostPath") for node in _objects(edits.get("deviceNodes"))):
         yield (0, 5, 0)
     rdt = edits.get("intelRdt")
-    if edits.get("additionalGids") or rdt:
+    # An object without members counts as used: its presence switches something on.
+    if edits.get("additionalGids") or rdt is not None:
         yield (0, 7, 0)
     if edits.get("netDevices"):
         yield (1, 1, 0)
-    if isinstance(rdt, dict) and any(rdt.get(member) for member in RDT_SCHEMATA_MEMBERS):
+    if isinstance(rdt, dict) and any(
+        rdt.get(member) not in (None, False) for member in RDT_SCHEMATA_MEMBERS
+    ):
         yield (1, 1, 0)
 
 

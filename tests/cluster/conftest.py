@@ -8,6 +8,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from tests.cluster.rig import Cluster, running_cluster
 from tests.cluster.rig.lifecycle import RUNNING, keep_logs
 from tests.cluster.tools.building import missing_programs
-from tests.cluster.tools.recipes import CONTAINERD, KUBERNETES, Recipe
+from tests.cluster.tools.recipes import CDI, CONTAINERD, KUBERNETES, Recipe, locate
 from tests.programs import need
 
 StartCluster = Callable[..., Cluster]
@@ -53,6 +54,13 @@ def _miss(reason: str) -> NoReturn:
 def cluster_programs() -> None:
     """Have everything that a cluster without a real node needs."""
     need_programs(KUBERNETES)
+
+
+@pytest.fixture(scope="session")
+def cdi_reference() -> Path:
+    """Return the program that answers with the code of container runtimes."""
+    need_programs(CDI)
+    return locate("cdi-reference")
 
 
 @pytest.fixture(scope="session")

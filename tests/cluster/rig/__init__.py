@@ -2,7 +2,8 @@
 
 from tests.cluster.rig.api import Api, ApiError, Json
 from tests.cluster.rig.cluster import Account, Cluster
-from tests.cluster.rig.lifecycle import LeftBehindError, running_cluster
+from tests.cluster.rig.containerd import Containerd
+from tests.cluster.rig.lifecycle import LeftBehindError, running_cluster, running_containerd
 from tests.cluster.rig.node import Node
 from tests.cluster.rig.options import ClusterOptions, User
 from tests.cluster.rig.process import Server, StartError
@@ -13,6 +14,7 @@ __all__ = [
     "ApiError",
     "Cluster",
     "ClusterOptions",
+    "Containerd",
     "Json",
     "LeftBehindError",
     "Node",
@@ -20,4 +22,5 @@ __all__ = [
     "StartError",
     "User",
     "running_cluster",
+    "running_containerd",
 ]

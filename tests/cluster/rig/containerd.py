@@ -5,11 +5,12 @@ import json
 import shutil
 import subprocess
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from tests.cluster.rig.home import Home
-from tests.cluster.rig.image import PAUSE_IMAGE, write_archive
+from tests.cluster.rig.image import IMAGE, PAUSE_IMAGE, write_archive
 from tests.cluster.rig.mounts import MountNamespace
 from tests.cluster.rig.process import Server, StartError
 from tests.cluster.tools.recipes import locate
@@ -88,6 +89,21 @@ class Containerd(Server):
         self._ctr("images", "import", "--local", "--no-unpack", str(archive))
         archive.unlink()
 
+    def run(self, name: str, *command: str, cdi_devices: Iterable[str] = ()) -> str:
+        """Run a container of the image to its end, without kubelet; return what it printed.
+
+        Raises:
+            StartError: containerd or runc refused it, or the command failed.
+
+        """
+        asked = [word for device in cdi_devices for word in ("--device", device)]
+        return self._ctr("run", "--rm", "--snapshotter", "native", *asked, IMAGE, name, *command)
+
+    @property
+    def plain_cdi_directory(self) -> Path:
+        """Where `run` looks for CDI files: the usual place, which is the rig's own."""
+        return Path(f"/proc/{self.mounts.pid}/root/run/cdi")
+
     def _words(self) -> list[str | Path]:
         (self.folder / "cni").mkdir(parents=True, exist_ok=True)
         self.cdi_directory.mkdir(exist_ok=True)
@@ -131,8 +147,8 @@ class Containerd(Server):
             return False
         return True
 
-    def _ctr(self, *words: str) -> None:
-        self.mounts.run(locate("ctr"), "-a", self.socket, "-n", NAMESPACE, *words)
+    def _ctr(self, *words: str) -> str:
+        return self.mounts.run(locate("ctr"), "-a", self.socket, "-n", NAMESPACE, *words)
 
 
 def _subnet(folder: Path) -> ipaddress.IPv4Network:

@@ -12,9 +12,11 @@ from typing import Any, Final
 from tests.cluster.rig import guard
 from tests.cluster.rig.certificates import Authority
 from tests.cluster.rig.cluster import Cluster
+from tests.cluster.rig.containerd import Containerd
 from tests.cluster.rig.home import Home
+from tests.cluster.rig.mounts import MountNamespace
 from tests.cluster.rig.options import ClusterOptions
-from tests.cluster.rig.process import StartError
+from tests.cluster.rig.process import Server, StartError
 from tests.cluster.tools.recipes import cache_folder
 
 PREFIX: Final = "dra-rig-"
@@ -70,6 +72,34 @@ def keep_logs(cluster: Cluster) -> Path:
     for path in earlier[:-KEPT_FAILURES]:
         shutil.rmtree(path, ignore_errors=True)
     return kept
+
+
+@contextlib.contextmanager
+def running_containerd() -> Iterator[Containerd]:
+    """Run containerd alone, with the image of pods, until the block ends.
+
+    Raises:
+        MissingProgramError: its programs are not built.
+        StartError: it did not come up; the message has the end of its log.
+        LeftBehindError: something stayed; it is a defect of the rig.
+
+    """
+    servers: list[Server] = []
+    try:
+        with _guarded_folder() as folder:
+            (folder / "logs").mkdir()
+            authority = Authority(folder / "certificates")
+            home = Home(folder, authority, authority.for_server("server"))
+            mounts = MountNamespace(home, folder)
+            containerd = Containerd(home, folder, mounts)
+            servers += [mounts, containerd]
+            for server in servers:
+                server.start()
+            containerd.import_image()
+            yield containerd
+    finally:
+        for server in servers:
+            server.reap()
 
 
 @contextlib.contextmanager

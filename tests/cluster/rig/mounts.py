@@ -59,8 +59,8 @@ class MountNamespace(Server):
         """Return the command that runs this one in the namespace."""
         return ["nsenter", f"--mount=/proc/{self.pid}/ns/mnt", "--", *words]
 
-    def run(self, *words: str | Path) -> None:
-        """Run a command in the namespace to its end.
+    def run(self, *words: str | Path) -> str:
+        """Run a command in the namespace to its end; return its output.
 
         Raises:
             StartError: it failed; the message has its output.
@@ -71,6 +71,7 @@ class MountNamespace(Server):
         )
         if finished.returncode != 0:
             raise StartError(f"{words[0]} failed: {finished.stdout}{finished.stderr}")
+        return finished.stdout
 
     def _words(self) -> list[str | Path]:
         for name, value in KERNEL_PARAMETERS.items():

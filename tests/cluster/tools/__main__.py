@@ -4,7 +4,7 @@ import shutil
 import sys
 
 from tests.cluster.tools.building import BuildError, build, missing_programs
-from tests.cluster.tools.recipes import RECIPES
+from tests.cluster.tools.recipes import KUBERNETES, RECIPES
 
 
 def main() -> int:
@@ -15,7 +15,8 @@ def main() -> int:
         if go is None:
             sys.stderr.write(f"Go is missing, and it would build {', '.join(missing)}\n")
             return 1
-        say("Kubernetes is built from its Go modules; the first time takes about 15 minutes")
+        if missing_programs(KUBERNETES):
+            say("Kubernetes is built from its Go modules; the first time takes about 15 minutes")
         try:
             for recipe in RECIPES:
                 build(recipe, go=go, say=say)

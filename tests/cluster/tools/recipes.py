@@ -1,10 +1,10 @@
 """Which programs a real cluster needs, from which modules they come and where they are kept.
 
-The folders beside this file hold a `go.mod` and a `go.sum` each and no source: Go fetches and
-checks the modules. A program lies in a cache folder outside the work tree, whose name is a
-hash of how it was built, so that clones and CI share it and a changed version is another
-folder. etcd, kube-apiserver and kubectl may come from `KUBEBUILDER_ASSETS` instead, the
-variable by which controller tests name a folder of them.
+The folders beside this file hold a `go.mod` and a `go.sum` each, and no source where a module has
+the program already: Go fetches and checks the modules. A program lies in a cache folder outside
+the work tree, whose name is a hash of how it was built, so that clones and CI share it and a
+changed version is another folder. etcd, kube-apiserver and kubectl may come from
+`KUBEBUILDER_ASSETS` instead, the variable by which controller tests name a folder of them.
 """
 
 import hashlib
@@ -48,6 +48,8 @@ class Recipe:
         digest = hashlib.sha256()
         for file in ("go.mod", "go.sum"):
             digest.update((self.module / file).read_bytes())
+        for source in sorted(self.module.glob("*.go")):
+            digest.update(source.read_bytes())
         digest.update(repr((sorted(self.packages.items()), self.flags)).encode())
         digest.update(repr(sorted(self.environment.items())).encode())
         return cache_folder() / f"{self.name}-{digest.hexdigest()[:DIGEST_CHARACTERS]}"
@@ -76,7 +78,16 @@ CONTAINERD: Final = Recipe(
     flags=("-tags", "no_btrfs,no_devmapper,no_zfs", "-ldflags", "-s -w"),
     environment={"CGO_ENABLED": "0"},
 )
-RECIPES: Final = (KUBERNETES, CONTAINERD)
+CDI: Final = Recipe(
+    name="cdi",
+    module=HERE / "cdi",
+    packages={"cdi-reference": "."},
+    flags=("-trimpath", "-ldflags", "-s -w"),
+    environment={"CGO_ENABLED": "0"},
+)
+"""What runtimes judge CDI files and fill containers by, as a program; see its `main.go`."""
+
+RECIPES: Final = (KUBERNETES, CONTAINERD, CDI)
 
 
 class MissingProgramError(Exception):
