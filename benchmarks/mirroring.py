@@ -36,7 +36,7 @@ from dra_console.mirror.clusters import client_of  # noqa: E402
 from dra_console.mirror.models import Cluster  # noqa: E402
 from dra_console.sync.collector import look_less_often  # noqa: E402
 from dra_console.sync.cursors import make_cursors  # noqa: E402
-from dra_console.sync.follow import list_all  # noqa: E402
+from dra_console.sync.listing import list_all  # noqa: E402
 from dra_console.sync.reconcile import apply  # noqa: E402
 from dra_console.sync.window import Window  # noqa: E402
 

@@ -36,13 +36,18 @@ def is_reshaped(served: Kind) -> bool:
     return served.api_version in FLAT_VERSIONS and served.kind in RESHAPED_KINDS
 
 
+def is_lifted(served: Kind) -> bool:
+    """Tell whether objects of this kind and version are anything else than v1's."""
+    return served.group == GROUP and served.api_version != V1
+
+
 def read_as_v1(obj: JsonObject, *, served: Kind) -> JsonObject:
     """Lift an object that came from the server.
 
     One that breaks its own version's shape stays as it came: it is shown and named with what
     is wrong, and does not stop the objects beside it.
     """
-    if served.group != GROUP or served.api_version == V1:
+    if not is_lifted(served):
         return obj
     try:
         return as_v1({"kind": served.kind, **obj}) | {"apiVersion": V1}

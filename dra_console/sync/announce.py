@@ -4,7 +4,7 @@ Other rooms of the process hear a signal, browsers hear topics. Nobody is told o
 heartbeat, which comes every few seconds and changes nothing that anybody decides on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from django.db import transaction
@@ -23,6 +23,7 @@ from dra_console.kube.kinds import (
 )
 from dra_console.mirror.models import Cluster, Node, Pod, ResourceClaim
 from dra_console.sync.changes import Row, RowChange
+from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reading import object_in, objects_in
 
 INVENTORY: Final = frozenset(
@@ -42,24 +43,49 @@ def announce(
     telling = [change for change in changes if not _is_heartbeat(change)]
     if not telling:
         return
+    _tell(
+        cluster,
+        plural=plural,
+        keys=_keys_of(telling) if len(telling) <= KEYS_TOLD else None,
+        devices_moved=devices_moved,
+        claim_uids=_claim_uids(cluster, telling),
+    )
+
+
+def announce_new(
+    cluster: Cluster, *, plural: str, keys: Collection[ObjectKey], devices_moved: bool
+) -> None:
+    """Tell likewise of claims or slices that appeared."""
+    names = sorted("/".join(filter(None, key)) for key in keys) if len(keys) <= KEYS_TOLD else None
+    _tell(cluster, plural=plural, keys=names, devices_moved=devices_moved, claim_uids=())
+
+
+def _tell(
+    cluster: Cluster,
+    *,
+    plural: str,
+    keys: Sequence[str] | None,
+    devices_moved: bool,
+    claim_uids: Collection[str],
+) -> None:
+    """Tell on commit; without `keys` there are many."""
     topics: set[str] = set()
     if plural in INVENTORY:
-        _signal_on_commit(events.inventory_changed, cluster, plural, telling)
+        _signal_on_commit(events.inventory_changed, cluster, plural, keys)
         topics.add(events.devices_topic(cluster.pk))
     if plural in DEMAND:
-        _signal_on_commit(events.claims_changed, cluster, plural, telling)
+        _signal_on_commit(events.claims_changed, cluster, plural, keys)
         topics.add(events.claims_topic(cluster.pk))
     if devices_moved:
         topics.add(events.devices_topic(cluster.pk))
-    topics |= {events.claim_topic(cluster.pk, uid) for uid in _claim_uids(cluster, telling)}
+    topics |= {events.claim_topic(cluster.pk, uid) for uid in claim_uids}
     if topics:
         events.publish_on_commit(*sorted(topics))
 
 
 def _signal_on_commit(
-    signal: Signal, cluster: Cluster, plural: str, changes: Sequence[RowChange[Row]]
+    signal: Signal, cluster: Cluster, plural: str, keys: Sequence[str] | None
 ) -> None:
-    keys = _keys_of(changes) if len(changes) <= KEYS_TOLD else None
     # Robust: the batch is committed by then; one listener's failure is logged by Django and
     # keeps neither the others from hearing nor the window from going on.
     transaction.on_commit(

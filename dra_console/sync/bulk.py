@@ -20,6 +20,7 @@ from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import orjson
 from django.db import connection, models
 
@@ -29,7 +30,10 @@ FEWEST_ROWS: Final = 20
 """Below it, preparing the table costs more than it saves."""
 
 Values: TypeAlias = Sequence[Any]
-"""One row: a value for each field but the primary key, in the order of the model's fields."""
+"""One row: a value for each field but the primary key, in the order of the model's fields.
+
+JSON may also be given as the text that it is to be stored as, in a `msgspec.Raw`.
+"""
 
 Encode: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
 """Makes a field's values, of all rows, fit for the database; `None` stays."""
@@ -87,7 +91,9 @@ def write_values(
         return
     columns = _columns_of(model, vendor=connection.vendor)
     if len(rows) < FEWEST_ROWS:
-        instances = [model(**dict(zip(columns.attributes, row, strict=True))) for row in rows]
+        instances = [
+            model(**dict(zip(columns.attributes, map(_decoded, row), strict=True))) for row in rows
+        ]
         plainly(model, instances, unique_fields=unique_fields, update_fields=update_fields)
         return
     conflicts = _on_conflict(model, unique_fields=unique_fields, update_fields=update_fields)
@@ -208,12 +214,29 @@ def _encoder_of(field: "models.Field[Any, Any]", *, vendor: str) -> Encode | Non
             return None
 
 
-def _json_texts(values: Sequence[Json]) -> list[str | None]:
+def _json_texts(values: Sequence[Json | msgspec.Raw]) -> list[str | None]:
+    if values and isinstance(values[0], msgspec.Raw):
+        return [_json_text(value) for value in values]
     try:
         return [None if value is None else orjson.dumps(value).decode() for value in values]
     except TypeError:
+        return [_json_text(value) for value in values]
+
+
+def _json_text(value: Json | msgspec.Raw) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, msgspec.Raw):
+        return str(value, "utf-8")
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
         # What it refuses, such as a number of more than 64 bits, Python's own may take.
-        return [None if value is None else json.dumps(value) for value in values]
+        return json.dumps(value)
+
+
+def _decoded(value: Any) -> Any:  # noqa: ANN401 - a value of any field
+    return orjson.loads(memoryview(value)) if isinstance(value, msgspec.Raw) else value
 
 
 def _time_texts(values: Sequence[datetime | None], *, zone: tzinfo) -> list[str | None]:

@@ -5,7 +5,7 @@ from is written in its pod only. Pods and claims come on two streams in either o
 each of them completes what the other left open.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -27,17 +27,24 @@ def complete_claims(
 ) -> None:
     """Set the columns that depend on other rows; `before` maps UIDs to rows as they were."""
     owned = [(claim, text_in(pod_owner_of(claim.raw), "uid")) for claim in claims]
-    rows = Pod.objects.filter(
-        cluster=cluster,
-        namespace__in={claim.namespace for claim, uid in owned if uid},
-        name__in={claim.owner_pod for claim, uid in owned if uid},
+    pods = owners_among_pods(
+        cluster, [(claim.namespace, claim.owner_pod) for claim, uid in owned if uid]
     )
-    pods = {pod.uid: pod for pod in rows}
     for claim, owner in owned:
         was = before.get(claim.uid)
         claim.allocated_at = _allocated_at(claim, was, seen_at=seen_at)
         pod = pods.get(owner)
         claim.template_name = template_name(claim, pod) or (was.template_name if was else "")
+
+
+def owners_among_pods(cluster: Cluster, names: Collection[tuple[str, str]]) -> Mapping[str, Pod]:
+    """Read the pods of these namespaces and names, and a few more, by UID."""
+    rows = Pod.objects.filter(
+        cluster=cluster,
+        namespace__in={namespace for namespace, _ in names},
+        name__in={name for _, name in names},
+    )
+    return {pod.uid: pod for pod in rows}
 
 
 def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
@@ -63,11 +70,17 @@ def name_templates(cluster: Cluster, *, pods: Iterable[Pod]) -> None:
 
 def template_name(claim: ResourceClaim, pod: Pod | None) -> str:
     """Name the template that a claim was generated from, by its pod; empty if that is unknown."""
-    if pod is None or (pod.namespace, pod.name) != (claim.namespace, claim.owner_pod):
+    owner = (claim.namespace, claim.owner_pod)
+    entry = text_in(claim.raw, "metadata", "annotations", POD_CLAIM_NAME)
+    return template_of_entry(entry, owner=owner, pod=pod)
+
+
+def template_of_entry(entry: str, *, owner: tuple[str, str], pod: Pod | None) -> str:
+    """Name the template of one entry of `spec.resourceClaims`, if the pod is that owner."""
+    if pod is None or (pod.namespace, pod.name) != owner:
         # A reference to an owner is within the namespace, and by name and UID.
         return ""
-    name = text_in(claim.raw, "metadata", "annotations", POD_CLAIM_NAME)
-    return template_names_of(pod.raw).get(name, "")
+    return template_names_of(pod.raw).get(entry, "")
 
 
 def _allocated_at(

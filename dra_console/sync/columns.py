@@ -4,7 +4,7 @@ Pure: an object in, column values out. Texts that the API bounds are taken as th
 texts that it does not bound are cut to their column.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -113,7 +113,11 @@ def claim_columns(claim: JsonObject) -> Mapping[str, Column]:
     reserved_for = objects_in(claim, "status", "reservedFor")
     owner = pod_owner_of(claim)
     return {
-        "state": _state_of(claim, is_allocated=allocation is not None, reserved_for=reserved_for),
+        "state": claim_state(
+            is_deleting=bool(text_in(claim, "metadata", "deletionTimestamp")),
+            is_allocated=allocation is not None,
+            is_reserved=bool(reserved_for),
+        ),
         "allocation": allocation,
         "reserved_for": list[Json](reserved_for),
         "class_names": list[Json](_class_names_of(claim)),
@@ -136,12 +140,13 @@ def pod_owner_of(claim: JsonObject) -> JsonObject:
     return {}
 
 
-def _state_of(claim: JsonObject, *, is_allocated: bool, reserved_for: list[JsonObject]) -> str:
-    if text_in(claim, "metadata", "deletionTimestamp"):
+def claim_state(*, is_deleting: bool, is_allocated: bool, is_reserved: bool) -> ClaimState:
+    """Put a claim's state in a word."""
+    if is_deleting:
         return ClaimState.DELETING
     if not is_allocated:
         return ClaimState.PENDING
-    return ClaimState.RESERVED if reserved_for else ClaimState.ALLOCATED
+    return ClaimState.RESERVED if is_reserved else ClaimState.ALLOCATED
 
 
 def _class_names_of(claim: JsonObject) -> list[str]:
@@ -164,12 +169,14 @@ def _only_node_of(allocation: JsonObject | None) -> str:
     terms = objects_in(allocation, "nodeSelector", "nodeSelectorTerms")
     fields = objects_in(terms[0], "matchFields") if len(terms) == 1 else []
     for requirement in fields:
-        names = [
-            name
-            for name in texts_in(requirement, "values")
-            if "/" not in name and len(name) <= LONGEST_NAME
-        ]
-        pins = (text_in(requirement, "key"), text_in(requirement, "operator"))
-        if pins == ("metadata.name", "In") and len(names) == 1:
-            return names[0]
+        key, operator = text_in(requirement, "key"), text_in(requirement, "operator")
+        if node := node_pinned_by(key, operator, texts_in(requirement, "values")):
+            return node
     return ""
+
+
+def node_pinned_by(key: str, operator: str, values: Iterable[str]) -> str:
+    """Return the one node that a requirement of a node selector allows; empty if it is not one."""
+    names = [name for name in values if "/" not in name and len(name) <= LONGEST_NAME]
+    is_one = (key, operator) == ("metadata.name", "In") and len(names) == 1
+    return names[0] if is_one else ""

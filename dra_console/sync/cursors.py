@@ -13,6 +13,7 @@ from typing import Final
 from django.db import connection, transaction
 
 from dra_console.kube.kinds import Kind
+from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster, Cursor
 from dra_console.sync.errors import CursorMovedError, NotOurTurnError
 from dra_console.sync.mirrored import MIRRORED
@@ -77,6 +78,15 @@ def writing(
         cursor.fence = fence
         yield cursor
         cursor.save()
+
+
+def note_contact(cursor: Cursor, *, resource_version: str) -> None:
+    """Note that the API server answered, with everything up to this version."""
+    cursor.resource_version = resource_version
+    cursor.last_contact_at = database_now()
+    cursor.served = True
+    cursor.error = ""
+    cursor.error_status = 0
 
 
 def _limit_idleness() -> None:

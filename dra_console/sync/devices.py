@@ -61,7 +61,7 @@ def device_row(
     """Read one entry of the slice's `spec.devices`; `uuids` maps the whole pool's to names."""
     attributes = object_in(published, "attributes")
     capacity = object_in(published, "capacity")
-    names = _names_in_domain(row.driver)
+    names = names_in_domain(row.driver)
     # By position, for there are many: the names would take as long as the rest.
     return DeviceRow(
         row.cluster_id,
@@ -83,7 +83,7 @@ def device_row(
 
 def names_by_uuid(published: Iterable[JsonObject], *, driver: str) -> dict[str, str]:
     """Map the UUIDs that devices of a pool publish to their names."""
-    names = _names_in_domain(driver).uuid
+    names = names_in_domain(driver).uuid
     return {
         uuid: label_in(device, "name")
         for device in published
@@ -91,7 +91,7 @@ def names_by_uuid(published: Iterable[JsonObject], *, driver: str) -> dict[str, 
     }
 
 
-class _Names(NamedTuple):
+class Names(NamedTuple):
     """The names of what is read, each bare and in the driver's own domain, as it may be."""
 
     product_name: tuple[str, str]
@@ -101,14 +101,28 @@ class _Names(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _names_in_domain(driver: str) -> _Names:
+def names_in_domain(driver: str) -> Names:
+    """Name what is read of a driver's devices."""
     # Remembered: to put them together for each device would take as long as to read it.
     names = ("productName", "uuid", "parentUUID", "memory")
-    return _Names(*((name, f"{driver}/{name}") for name in names))
+    return Names(*((name, f"{driver}/{name}") for name in names))
 
 
 def _parent_of(
-    published: JsonObject, attributes: JsonObject, *, names: _Names, uuids: Mapping[str, str]
+    published: JsonObject, attributes: JsonObject, *, names: Names, uuids: Mapping[str, str]
+) -> str:
+    return parent_name(
+        text_in(published, "name"),
+        parent_uuid=_attribute_text(attributes, names.parent_uuid),
+        counter_sets=[
+            text_in(draw, "counterSet") for draw in objects_in(published, "consumesCounters")
+        ],
+        uuids=uuids,
+    )
+
+
+def parent_name(
+    name: str, *, parent_uuid: str, counter_sets: Iterable[str], uuids: Mapping[str, str]
 ) -> str:
     """Name the GPU that a device is a partition of; empty for a whole device.
 
@@ -122,12 +136,10 @@ def _parent_of(
     3. attribute `parentUUID` without such a device: then it is a partition for certain,
        and the part of its name before `-mig-` is the GPU's.
     """
-    parent_uuid = _attribute_text(attributes, names.parent_uuid)
     if parent_uuid in uuids:
         return uuids[parent_uuid]
-    name = text_in(published, "name")
-    for draw in objects_in(published, "consumesCounters"):
-        gpu = text_in(draw, "counterSet").removesuffix(COUNTER_SET_SUFFIX)
+    for counter_set in counter_sets:
+        gpu = counter_set.removesuffix(COUNTER_SET_SUFFIX)
         if gpu and name.startswith(f"{gpu}-"):
             return gpu[:LONGEST_LABEL]
     if parent_uuid and PARTITION_INFIX in name:
@@ -154,11 +166,12 @@ def _memory_bytes(capacity: JsonObject, *, names: tuple[str, str]) -> int | None
     # The API server also takes a bare number for a quantity.
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    return _bytes_of(str(value))
+    return bytes_of(str(value))
 
 
 @lru_cache(maxsize=256)
-def _bytes_of(amount: str) -> int | None:
+def bytes_of(amount: str) -> int | None:
+    """Return an amount of memory in whole bytes; `None` if it is none."""
     # Remembered: a fleet has few sizes of memory.
     try:
         memory_bytes = Quantity.parse(amount).units_rounded_up

@@ -1,5 +1,21 @@
 """What can keep the mirror from being written."""
 
+from typing import Final
+
+from django.db import DataError, IntegrityError
+
+STUMBLES: Final = (
+    ArithmeticError,
+    AttributeError,
+    DataError,
+    IntegrityError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""How something in an object shows that nobody expected."""
+
 
 class SyncError(Exception):
     """Base of what this package raises on purpose."""

@@ -10,7 +10,6 @@ under load it closes after `BATCH_EVENTS` or `BATCH_SECONDS`.
 """
 
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
 from http import HTTPStatus
@@ -21,19 +20,18 @@ import structlog
 from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.changed import ChangedPage
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ApiError, ExpiredError, ForbiddenError, NotFoundError
 from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_watch
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cursor
-from dra_console.sync.cursors import make_cursors
+from dra_console.sync.cursors import make_cursors, note_contact
 from dra_console.sync.errors import CursorMovedError, NotOurTurnError
-from dra_console.sync.known import KnownVersions, known_versions
+from dra_console.sync.listing import list_all
 from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reading import text_in
-from dra_console.sync.reconcile import apply, distrust, sweep
+from dra_console.sync.reconcile import apply, distrust
 from dra_console.sync.window import Window
 
 log = structlog.get_logger()
@@ -72,60 +70,20 @@ def follow(window: Window) -> Ended:
             window.check()
             _list_or_watch(window, client=client)
     except NotOurTurnError as reason:
-        log.info("window called off", **_facts(window), reason=str(reason))
+        log.info("window called off", **window.facts, reason=str(reason))
         return Ended.CALLED_OFF
     except ApiError as error:
-        log.warning("window failed", **_facts(window), reason=str(error))
+        log.warning("window failed", **window.facts, reason=str(error))
         with suppress(NotOurTurnError):
             _note_failure(window, error)
         return Ended.FAILED
     except (OperationalError, InterfaceError, InternalError) as error:
         # The database is away, or threw us out: a deadlock, a lock held too long, a restart.
         # What it had not committed will be read again.
-        log.warning("window failed", **_facts(window), reason=f"database: {error}")
+        log.warning("window failed", **window.facts, reason=f"database: {error}")
         connection.close()
         return Ended.FAILED
     return Ended.OVER
-
-
-def list_all(window: Window, *, client: Client) -> None:
-    """Bring all rows in line with a full list, and the cursor to the list's version.
-
-    Pages are written as they come, the last one together with the sweep and the cursor. A
-    crash in between leaves no cursor, so the next window lists again.
-
-    Raises:
-        ExpiredError: the server forgot the list in its middle; list again.
-        NotOurTurnError: this window may write no more.
-
-    """
-    window.confirm_cluster(client)
-    with window.writing() as cursor:
-        cursor.resource_version = ""
-        # Stays true while this window alone writes: `writing` refuses once another has.
-        known = known_versions(window.cluster, kind=window.kind)
-    listed: set[ObjectKey] = set()
-    page: ChangedPage | None = None
-    for following in client.changed_pages(window.kind, is_known=known.holds):
-        if not window.confirm_cluster(client):
-            # Which of the two sent this page, and so its version, nobody can tell.
-            raise NotOurTurnError("another cluster answers since the list began")
-        if page is not None:
-            with window.writing():
-                _apply_page(window, page, known=known)
-        page = following
-        listed.update(_keys_of(page))
-        window.check()
-    if page is None:
-        raise AssertionError("a list has at least one page")
-    with window.writing() as cursor:
-        _apply_page(window, page, known=known)
-        now = database_now()
-        sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now, stored=known.names)
-        cursor.relists += cursor.listed_at is not None
-        cursor.listed_at = now
-        _note_contact(cursor, resource_version=page.resource_version)
-    log.info("listed", **_facts(window), objects=len(listed))
 
 
 def _list_or_watch(window: Window, *, client: Client) -> None:
@@ -138,9 +96,9 @@ def _list_or_watch(window: Window, *, client: Client) -> None:
         else:
             list_all(window, client=client)
     except CursorMovedError as error:
-        log.info("cursor moved", **_facts(window), reason=str(error))
+        log.info("cursor moved", **window.facts, reason=str(error))
     except ExpiredError as error:
-        log.info("version expired", **_facts(window), reason=str(error))
+        log.info("version expired", **window.facts, reason=str(error))
         with window.writing() as expired:
             expired.resource_version = ""
             if error.status != HTTPStatus.GONE:
@@ -161,7 +119,7 @@ def _watch(window: Window, *, client: Client, resource_version: str) -> None:
         if not window.confirm_cluster(client):
             return
         with window.writing(expects=resource_version) as cursor:
-            _note_contact(cursor, resource_version=resource_version)
+            note_contact(cursor, resource_version=resource_version)
         while not stream.at_end and window.seconds_left > 0:
             window.check()
             if events := _gather(stream):
@@ -209,30 +167,7 @@ def _flush(window: Window, events: list[WatchEvent], *, after: str) -> None:
                 window.cluster, kind=window.kind, objects=present.values(), gone=gone, seen_at=now
             )
             cursor.last_event_at = now
-        _note_contact(cursor, resource_version=events[-1].resource_version)
-
-
-def _apply_page(window: Window, page: ChangedPage, *, known: KnownVersions) -> None:
-    apply(
-        window.cluster,
-        kind=window.kind,
-        objects=page.items,
-        seen_at=database_now(),
-        stored=known.names,
-    )
-    known.names.update(_keys_of(page))
-
-
-def _keys_of(page: ChangedPage) -> Iterable[ObjectKey]:
-    return (ObjectKey(namespace, name) for namespace, name, _, _ in page.identities)
-
-
-def _note_contact(cursor: Cursor, *, resource_version: str) -> None:
-    cursor.resource_version = resource_version
-    cursor.last_contact_at = database_now()
-    cursor.served = True
-    cursor.error = ""
-    cursor.error_status = 0
+        note_contact(cursor, resource_version=events[-1].resource_version)
 
 
 def _note_failure(window: Window, error: ApiError) -> None:
@@ -253,7 +188,3 @@ def _key_of(subject: JsonObject) -> ObjectKey:
     return ObjectKey(
         text_in(subject, "metadata", "namespace"), text_in(subject, "metadata", "name")
     )
-
-
-def _facts(window: Window) -> dict[str, str]:
-    return {"cluster": window.cluster.name, "plural": window.kind.plural}

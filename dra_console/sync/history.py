@@ -68,13 +68,13 @@ def _of_claim(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
     was_allocated, allocation = allocation_of(before), allocation_of(after)
     consumers_before, consumers = _consumers_of(before), _consumers_of(after)
     if gone := [name for name in consumers_before if name not in consumers]:
-        yield "unreserved", _first("reserved_for", gone)
+        yield "unreserved", first_names("reserved_for", gone)
     if was_allocated is not None and was_allocated != allocation:
-        yield "deallocated", _first("devices", _devices_of(was_allocated))
+        yield "deallocated", first_names("devices", _devices_of(was_allocated))
     if allocation is not None and was_allocated != allocation:
-        yield "allocated", _first("devices", _devices_of(allocation))
+        yield "allocated", first_names("devices", _devices_of(allocation))
     if new := [name for name in consumers if name not in consumers_before]:
-        yield "reserved", _first("reserved_for", new)
+        yield "reserved", first_names("reserved_for", new)
     said_before, said = _device_statuses_of(before), _device_statuses_of(after)
     if said_before == said:
         return
@@ -83,7 +83,7 @@ def _of_claim(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
         for device, words in {**dict.fromkeys(said_before, ""), **said}.items()
         if words != said_before.get(device, "")
     ]:
-        yield "device status", _first("said", news)
+        yield "device status", first_names("said", news)
 
 
 def _of_slice(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
@@ -100,7 +100,7 @@ def _of_slice(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
         ("changed", _changed(devices_before, devices)),
     ):
         if names:
-            published[word] = _first("first", names)
+            published[word] = first_names("first", names)
     yield "published", published
     tainted_before, tainted = _taints_of(before), _taints_of(after)
     if tainted_before != tainted:
@@ -116,12 +116,12 @@ def _of_class(before: JsonObject, after: JsonObject) -> Iterator[Happening]:
     was, is_now = _selectors_of(spec_before), _selectors_of(spec)
     changed: JsonObject = {}
     if new := [expression for expression in is_now if expression not in was]:
-        changed["selectors_added"] = _first("first", new)
+        changed["selectors_added"] = first_names("first", new)
     if gone := [expression for expression in was if expression not in is_now]:
-        changed["selectors_removed"] = _first("first", gone)
+        changed["selectors_removed"] = first_names("first", gone)
     others = sorted({*spec_before, *spec} - {"selectors"})
     if fields := [name for name in others if spec_before.get(name) != spec.get(name)]:
-        changed["fields"] = _first("first", fields)
+        changed["fields"] = first_names("first", fields)
     yield "changed", changed
 
 
@@ -134,8 +134,8 @@ HAPPENINGS: Final[Mapping[str, HappeningsOf]] = MappingProxyType(
 )
 
 
-def _first(word: str, names: Sequence[str]) -> JsonObject:
-    """Keep the first of many names; `more` counts the others."""
+def first_names(word: str, names: Sequence[str]) -> JsonObject:
+    """Say it of names: keep the first of many names; `more` counts the others."""
     kept: list[Json] = [name[:TEXT_KEPT] for name in names[:NAMES_KEPT]]
     return {word: kept} | _more(len(names))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
 from dra_console.sync.reading import is_label
-from dra_console.sync.slice_shape import SliceFacts, slice_facts
+from dra_console.sync.slice_facts import SliceFacts, slice_facts
 
 
 def pool_problem(newest: Sequence[JsonObject]) -> str:
@@ -15,7 +15,12 @@ def pool_problem(newest: Sequence[JsonObject]) -> str:
         facts = [slice_facts(published) for published in newest]
     except DecodeError as error:
         return f"a slice cannot be read: {error}"
-    return next(_problems(facts), "")
+    return first_problem(facts)
+
+
+def first_problem(newest: Sequence[SliceFacts]) -> str:
+    """Name it for slices that could be read."""
+    return next(_problems(newest), "")
 
 
 def _problems(slices: Sequence[SliceFacts]) -> Iterator[str]:

@@ -79,6 +79,13 @@ def fold_pools(cluster: Cluster, *, changes: Sequence[RowChange[ResourceSlice]])
     _write_pools(cluster, keys=keys, pools=[each.pool for each in folded])
 
 
+def pools_with_slices(cluster: Cluster, keys: Collection[PoolKey]) -> set[PoolKey]:
+    """Return those of these pools that have a slice already."""
+    stored = ResourceSlice.objects.filter(_of_pools(cluster, keys, pool_field="pool"))
+    found = {PoolKey(*key) for key in stored.order_by().values_list("driver", "pool")}
+    return found.intersection(keys)
+
+
 def _pools_of(slices: Iterable[ResourceSlice]) -> set[PoolKey]:
     return {PoolKey(row.driver, row.pool) for row in slices if row.driver and row.pool}
 

@@ -36,24 +36,36 @@ def name_in(parent: Json, *path: str) -> str:
     Names of Kubernetes hold no slash and at most 253 characters. Columns hold no more, and
     pages and the API have names in addresses, so other texts are no names to them.
     """
-    text = text_in(parent, *path)
+    return name_of(text_in(parent, *path))
+
+
+def name_of(text: str) -> str:
+    """Return the text if it is such a name, or the empty text."""
     return "" if "/" in text or len(text) > LONGEST_NAME else text
 
 
 def label_in(parent: Json, *path: str) -> str:
     """Return the name at `path` likewise, of at most 63 characters, such as a device's."""
-    text = text_in(parent, *path)
-    return text if is_label(text) else ""
+    return label_of(text_in(parent, *path))
+
+
+def label_of(text: str) -> str:
+    """Return the text if it is such a name, or the empty text."""
+    return text if 0 < len(text) <= LONGEST_LABEL and "/" not in text else ""
 
 
 def is_label(text: str) -> bool:
     """Tell whether it is a name of at most 63 characters."""
-    return 0 < len(text) <= LONGEST_LABEL and "/" not in text
+    return label_of(text) != ""
 
 
 def pool_in(parent: Json, *path: str) -> str:
     """Return the name of a pool at `path` likewise; it may hold slashes."""
-    text = text_in(parent, *path)
+    return pool_of(text_in(parent, *path))
+
+
+def pool_of(text: str) -> str:
+    """Return the text if it may be a pool's name, or the empty text."""
     return text if len(text) <= LONGEST_NAME else ""
 
 

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any, Final
 
 import structlog
-from django.db import DataError, IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Value
 from django.db.models.base import ModelState
 from django.db.models.functions import Concat
@@ -36,7 +36,7 @@ from dra_console.sync.announce import announce
 from dra_console.sync.assignments import follow_allocations
 from dra_console.sync.changes import RowChange, changes_of
 from dra_console.sync.claims import complete_claims, name_templates
-from dra_console.sync.errors import NoIdentityError
+from dra_console.sync.errors import STUMBLES, NoIdentityError
 from dra_console.sync.mirrored import MIRRORED, Mirrored
 from dra_console.sync.objects import (
     Metadata,
@@ -50,18 +50,6 @@ from dra_console.sync.pod_uses import follow_uses, sweep_uses
 from dra_console.sync.pools import fold_pools
 
 log = structlog.get_logger()
-
-STUMBLES: Final = (
-    ArithmeticError,
-    AttributeError,
-    DataError,
-    IntegrityError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""How something in an object shows that nobody expected."""
 
 DISTRUSTED: Final = "?"
 """Makes of a version one that no API server gives out."""

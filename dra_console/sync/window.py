@@ -86,6 +86,11 @@ class Window:
         self.kube_system_uid = confirm_identity(self.cluster, client=client)
         return before in {"", self.kube_system_uid}
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Say in a log what it works on."""
+        return {"cluster": self.cluster.name, "plural": self.kind.plural}
+
     def writing(self, *, expects: str | None = None) -> AbstractContextManager[Cursor]:
         """Hold the cursor in a transaction for a block that writes; see `cursors.writing`."""
         return writing(

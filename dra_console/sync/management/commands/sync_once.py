@@ -9,7 +9,7 @@ from dra_console.mirror.models import Cluster
 from dra_console.sync.chosen_clusters import add_cluster_argument, chosen_clusters
 from dra_console.sync.cursors import make_cursors
 from dra_console.sync.errors import NotOurTurnError
-from dra_console.sync.follow import list_all
+from dra_console.sync.listing import list_all
 from dra_console.sync.mirrored import MIRRORED, Mirrored
 from dra_console.sync.tasks import LEASE_SECONDS, WINDOW_SECONDS, lease_name
 from dra_console.sync.window import Window

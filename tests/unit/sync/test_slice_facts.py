@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.sync.slice_shape import SliceFacts, exact_facts, slice_facts
+from dra_console.sync.slice_facts import SliceFacts, exact_facts, slice_facts
 
 DRAW: JsonObject = {"counterSet": "gpu-0-counter-set", "counters": {"memory": {"value": "10Gi"}}}
 RICH: JsonObject = {
