@@ -108,6 +108,9 @@ def _device_to_json(device: PlannedDevice) -> JsonObject:
 
 def _device_from_json(fields: Fields) -> PlannedDevice:
     consumed = fields.optional_object("consumed")
+    sharing = sharing_from_json(fields.value.get("sharing"))
+    # A way of sharing that only another version knows is its to undo: it must not get lost.
+    known = _DEVICE_MEMBERS if sharing is not None else _DEVICE_MEMBERS - {"sharing"}
     return PlannedDevice(
         requests=fields.texts("requests"),
         pool=fields.text("pool"),
@@ -123,11 +126,11 @@ def _device_from_json(fields: Fields) -> PlannedDevice:
         compute_instance_id=fields.optional_integer("computeInstanceID"),
         makes_partition=fields.flag("makesPartition"),
         mig_mode=fields.flag("migMode") if "migMode" in fields.value else None,
-        sharing=sharing_from_json(fields.value.get("sharing")),
+        sharing=sharing,
         share_id=fields.optional_text("shareID"),
         consumed=_amounts(consumed) if consumed else MappingProxyType({}),
         admin_access=fields.flag("adminAccess"),
-        unknown=_others(fields, known=_DEVICE_MEMBERS),
+        unknown=_others(fields, known=known),
     )
 
 

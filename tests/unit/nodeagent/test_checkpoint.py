@@ -1,15 +1,17 @@
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeagent.claims.checkpoint import Checkpoint, decode, encode
+from nodeagent.claims.checkpoint import FORMAT_VERSION, Checkpoint, decode, encode
 from nodeagent.claims.entry import Entry, State
 from nodeagent.claims.errors import CorruptCheckpointError
 from tests.builders.agents import NOW, a_planned_device, an_entry, resealed
 
+FILES = Path(__file__).parent / "checkpoints"
 FULL = an_entry(
     "uid-1",
     a_planned_device(
@@ -102,8 +104,55 @@ def test_one_broken_entry_is_set_aside_and_kept() -> None:
     assert json.loads(encode(read.without("uid-1")))["claims"].keys() == {"uid-2"}
 
 
+@pytest.mark.parametrize("version", [FORMAT_VERSION - 1, FORMAT_VERSION])
+def test_files_of_this_format_and_the_one_before_are_read_and_survive_an_upgrade(
+    version: int,
+) -> None:
+    """Each file was written by a released version; none is ever to be written again."""
+    content = (FILES / f"format-{version}.json").read_bytes()
+
+    read = decode(content)
+
+    assert not read.is_read_only
+    assert read.unreadable == {}
+    assert read.entries.keys() == json.loads(content)["claims"].keys()
+    written = json.loads(encode(read))
+    assert written["claims"] == json.loads(content)["claims"]
+    assert written["formatVersion"] == FORMAT_VERSION
+    assert decode(encode(read)).entries == read.entries
+
+
+def test_there_is_a_file_of_each_format() -> None:
+    versions = range(1, FORMAT_VERSION + 1)
+
+    assert {path.name for path in FILES.iterdir()} == {f"format-{n}.json" for n in versions}
+
+
+@pytest.mark.parametrize("version", [FORMAT_VERSION - 2, -1])
+def test_a_format_that_is_too_old_is_set_aside_like_a_corrupt_one(version: int) -> None:
+    with pytest.raises(CorruptCheckpointError, match="is no longer read"):
+        decode(resealed(encode(a_checkpoint()), formatVersion=version))
+
+
+def test_members_of_a_device_that_a_newer_agent_wrote_are_written_back() -> None:
+    content = json.loads(encode(a_checkpoint()))
+    content["claims"]["uid-1"]["devices"][0]["vfioGroup"] = 12
+    newer = resealed(json.dumps(content).encode(), claims=content["claims"])
+
+    assert json.loads(encode(decode(newer)))["claims"] == content["claims"]
+
+
+def test_sharing_that_this_version_does_not_know_keeps_no_claim_from_being_undone() -> None:
+    content = json.loads(encode(a_checkpoint()))
+    content["claims"]["uid-1"]["devices"][0]["sharing"] = {"strategy": "Quantum", "qubits": 3}
+    newer = resealed(json.dumps(content).encode(), claims=content["claims"])
+
+    assert decode(newer).entries["uid-1"].devices[0].sharing is None
+    assert json.loads(encode(decode(newer)))["claims"] == content["claims"]
+
+
 def test_a_newer_format_may_be_read_and_not_written() -> None:
-    assert decode(resealed(encode(a_checkpoint()), formatVersion=3)).is_read_only
+    assert decode(resealed(encode(a_checkpoint()), formatVersion=FORMAT_VERSION + 1)).is_read_only
 
 
 def test_tombstones_go_after_ten_minutes_and_nothing_else_does() -> None:

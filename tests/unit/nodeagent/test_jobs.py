@@ -1,0 +1,153 @@
+"""Kubelet is answered in time, whatever the work takes."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeagent.claims import ledger as ledger_module
+from nodeagent.claims import reading
+from nodeagent.claims.jobs import Jobs
+from nodeagent.claims.metrics import LOCK_TIMEOUTS
+from nodeagent.claims.prepare import Refusal
+from nodeagent.devices.control import Instance
+from nodeagent.fields import JsonObject
+from tests.builders.agents import AgentNode, a_claim_of_pod, a_mig_inventory, reference_to
+from tests.builders.objects import a_result
+
+SMALL = "gpu-0-mig-1g5gb-19-0"
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> AgentNode:
+    return AgentNode(tmp_path, inventory=a_mig_inventory(), pool="mig-01")
+
+
+@pytest.fixture
+def driver_answers(node: AgentNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Let every partition take until the event is set."""
+    answers = threading.Event()
+    make = node.boards.create_partition
+
+    def slowly(gpu: str, profile_id: int, start: int) -> Instance:
+        answers.wait(30)
+        return make(gpu, profile_id, start)
+
+    monkeypatch.setattr(node.boards, "create_partition", slowly)
+    yield answers
+    answers.set()
+
+
+def known(node: AgentNode, name: str = "train", device: str = SMALL) -> JsonObject:
+    claim = a_claim_of_pod(a_result(device, pool=node.pool), name=name)
+    node.claims.put(claim)
+    return claim
+
+
+def reason(outcome: object) -> str:
+    assert isinstance(outcome, Refusal), outcome
+    return outcome.reason
+
+
+def test_a_prepare_that_takes_too_long_is_answered_in_time_and_the_next_one_joins_it(
+    node: AgentNode, driver_answers: threading.Event
+) -> None:
+    claim = known(node)
+    node.preparer.preparing.answer_seconds = 0.2
+    began = time.monotonic()
+
+    assert "ask again" in reason(node.prepare(claim))
+    assert time.monotonic() - began < 5
+    assert "ask again" in reason(node.prepare(claim))
+
+    node.preparer.preparing.answer_seconds = 30
+    threading.Timer(0.2, driver_answers.set).start()
+    assert isinstance(node.prepare(claim), tuple)
+    assert len(node.boards.board(node.inventory.devices[0].gpu.uuid).instances) == 1
+
+
+def test_a_call_about_several_claims_joins_one_and_starts_the_others(
+    node: AgentNode, driver_answers: threading.Event
+) -> None:
+    slow, other = known(node), known(node, "other", "gpu-1-mig-1g5gb-19-0")
+    node.preparer.preparing.answer_seconds = 0.2
+    node.prepare(slow)
+    node.preparer.preparing.answer_seconds = 30
+    threading.Timer(0.2, driver_answers.set).start()
+
+    answers = node.preparer.prepare([reference_to(slow), reference_to(other)])
+
+    assert set(answers) == {reference_to(slow).uid, reference_to(other).uid}
+    assert all(isinstance(answer, tuple) for answer in answers.values()), answers
+
+
+def test_while_one_claim_holds_the_lock_another_is_told_to_ask_again(
+    node: AgentNode, driver_answers: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0.2)
+    before = LOCK_TIMEOUTS._value.get()
+    slow, other = known(node), known(node, "other", "gpu-1-mig-1g5gb-19-0")
+    node.preparer.preparing.answer_seconds = 0.2
+    node.prepare(slow)
+    node.preparer.preparing.answer_seconds = 30
+
+    assert "busy with other claims for too long: ask again" in reason(node.prepare(other))
+    assert "ask again" in (node.unprepare(other) or "")
+    assert LOCK_TIMEOUTS._value.get() == before + 2
+    driver_answers.set()
+
+
+def test_an_unprepare_that_takes_too_long_is_answered_in_time(
+    node: AgentNode, driver_answers: threading.Event
+) -> None:
+    claim = known(node)
+    node.preparer.preparing.answer_seconds = node.preparer.unpreparing.answer_seconds = 0.2
+    node.prepare(claim)
+
+    assert "ask again" in (node.unprepare(claim) or "")
+
+    driver_answers.set()
+    node.preparer.unpreparing.answer_seconds = 30
+    assert node.unprepare(claim) is None
+    assert node.boards.board(node.inventory.devices[0].gpu.uuid).instances == ()
+
+
+def test_an_api_server_that_says_nothing_costs_its_deadline_and_no_more(
+    node: AgentNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = known(node)
+    monkeypatch.setattr(reading, "READ_SECONDS", 0.2)
+    hung = threading.Event()
+
+    def says_nothing(_namespace: str, _name: str) -> JsonObject:
+        hung.wait(30)
+        return claim
+
+    monkeypatch.setattr(type(node.claims), "claim", staticmethod(says_nothing))
+
+    assert "could not be read within 0.2 s" in reason(node.prepare(claim))
+    hung.set()
+
+
+def pieces(piece: Callable[[], str]) -> Callable[[object], dict[str, Callable[[], str]]]:
+    return lambda _claim_uids: {"uid": piece}
+
+
+def test_what_work_raises_reaches_whoever_waits_and_the_next_call_starts_anew() -> None:
+    jobs: Jobs[str] = Jobs("test")
+
+    def broken() -> str:
+        raise ZeroDivisionError
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            jobs.run(("uid",), pieces(broken), late=lambda: "late")
+    assert jobs.run(("uid",), pieces(lambda: "done"), late=lambda: "late") == {"uid": "done"}
+
+
+def test_nothing_asked_is_nothing_done() -> None:
+    jobs: Jobs[str] = Jobs("test")
+
+    assert jobs.run((), pieces(lambda: "done"), late=lambda: "late") == {}
