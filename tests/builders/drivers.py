@@ -100,7 +100,13 @@ class FakeDriver:
         self.node(*(f"dri/{name}" for name in names))
 
 
-def a_driver(folder: Path, *, on_host: PurePosixPath | None = None, gpus: int = 2) -> FakeDriver:
+def a_driver(
+    folder: Path,
+    *,
+    on_host: PurePosixPath | None = None,
+    gpus: int = 2,
+    caps_major: int = CAPS_MAJOR,
+) -> FakeDriver:
     """Make a node whose driver is loaded and installed, with some GPUs."""
     driver = FakeDriver(folder, on_host)
     driver.install()
@@ -113,7 +119,7 @@ def a_driver(folder: Path, *, on_host: PurePosixPath | None = None, gpus: int = 
     write(
         driver.proc / "devices",
         "Character devices:\n  1 mem\n195 nvidia\n"
-        f"234 nvidia-caps-imex-channels\n{CAPS_MAJOR} nvidia-caps\n\n"
+        f"234 nvidia-caps-imex-channels\n{caps_major} nvidia-caps\n\n"
         "Block devices:\n  8 sd\n999 nvidia-caps\n",
     )
     driver.capability("mig/config", 1)

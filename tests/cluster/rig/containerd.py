@@ -64,7 +64,7 @@ class Containerd(Server):
         self.cdi_directory = folder / "cdi"
         self.socket = self.folder / "containerd.sock"
         self.mounts = mounts
-        self._imported = False
+        self._containers = 0
         super().__init__(
             "containerd",
             self._words,
@@ -89,13 +89,16 @@ class Containerd(Server):
         self._ctr("images", "import", "--local", "--no-unpack", str(archive))
         archive.unlink()
 
-    def run(self, name: str, *command: str, cdi_devices: Iterable[str] = ()) -> str:
+    def run(self, *command: str, cdi_devices: Iterable[str] = ()) -> str:
         """Run a container of the image to its end, without kubelet; return what it printed.
 
         Raises:
             StartError: containerd or runc refused it, or the command failed.
 
         """
+        self._containers += 1
+        # A container that was refused leaves its file system under its name.
+        name = f"run-{self._containers}"
         asked = [word for device in cdi_devices for word in ("--device", device)]
         return self._ctr("run", "--rm", "--snapshotter", "native", *asked, IMAGE, name, *command)
 
