@@ -67,6 +67,10 @@ class Jobs(Generic[Answer]):
                 answers[claim_uid] = late()
         return answers
 
+    def close(self) -> None:
+        """Let the threads end once what runs is done."""
+        self._threads.shutdown(wait=False)
+
     def _work(
         self,
         new: Mapping[str, Future[Answer]],

@@ -161,12 +161,20 @@ class AgentNode:
     execution: Execution = field(init=False)
     preparer: Preparer = field(init=False)
     abandonment: Abandonment = field(init=False)
+    _is_up: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         for name in ("cdi", "plugin"):
             (self.directory / name).mkdir(parents=True, exist_ok=True)
         self._power_up()
         self.restart()
+
+    def _end(self) -> None:
+        if self._is_up:
+            self.preparer.preparing.close()
+            self.preparer.unpreparing.close()
+            self.preparer.read_pool.shutdown(wait=False)
+        self._is_up = True
 
     def _power_up(self) -> None:
         gpus = {device.gpu.uuid: device.gpu for device in self.inventory.devices}
@@ -175,6 +183,7 @@ class AgentNode:
 
     def restart(self, *, boot_id: str | None = None) -> Recovered:
         """Begin again with nothing but what is on disk."""
+        self._end()
         if boot_id is not None:
             self.boot_id = boot_id
             self._power_up()

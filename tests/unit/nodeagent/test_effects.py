@@ -110,7 +110,7 @@ def test_a_partition_is_made_for_a_claim_and_goes_with_it(node: AgentNode) -> No
     assert instances(node) == {(9, 4), (19, 0)}
     by_id = {one.gpu_instance_id: one.uuid for one in node.boards.board(gpu_uuid(node)).instances}
     assert {device.gpu_instance_id: device.uuid for device in devices} == by_id
-    assert devices[0].uuid in node.cdi_file(claim).read_text()
+    assert f"={devices[0].uuid}" in node.cdi_file(claim).read_text()
 
     assert node.unprepare(claim) is None
     assert instances(node) == set()

@@ -271,6 +271,7 @@ def cut_after(operations: int, node: AgentNode) -> Iterator[None]:
         yield
 
 
+@pytest.mark.timeout(max(300, SEQUENCES))
 def test_no_sequence_uses_a_device_twice_or_leaks_an_entry_a_file_or_a_partition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
