@@ -17,9 +17,11 @@ import structlog
 from nodeagent.cdi.char_links import CharLinks, nodes_of
 from nodeagent.cdi.edits import EditsSource, SimulatedEdits
 from nodeagent.cdi.hooks import find_hook, install_hook
+from nodeagent.cdi.metadata_files import MetadataFiles
 from nodeagent.cdi.nvidia import NvidiaEdits
 from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.describing import Describing
 from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import State
 from nodeagent.claims.execution import Execution
@@ -30,11 +32,9 @@ from nodeagent.claims.mps import MpsDaemons
 from nodeagent.claims.preparer import Preparer
 from nodeagent.claims.recovery import recover
 from nodeagent.config import Config
-from nodeagent.devices.control import GpuControl
-from nodeagent.devices.model import GpuReader, Inventory
+from nodeagent.devices.model import Inventory
 from nodeagent.devices.simulated import SimulatedGpus
 from nodeagent.devices.worker.proxy import WorkerGpus
-from nodeagent.devices.uncontrolled import Uncontrolled
 from nodeagent.keeper import Keeper
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import KubeError
@@ -102,7 +102,7 @@ class Agent:
         self._execution = Execution(
             ledger=self._ledger,
             injection=self._injection,
-            effects=Effects(control=_control(reader), mps=self._mps()),
+            effects=Effects(control=reader, mps=self._mps()),
             inventory=self._sampler.inventory,
         )
         preparer = Preparer(
@@ -219,7 +219,7 @@ class Agent:
 
         threading.Thread(target=guarded, name=name, daemon=True).start()
 
-    def _reader(self) -> GpuReader:
+    def _reader(self) -> WorkerGpus | SimulatedGpus:
         if self._config.profile is None:
             return WorkerGpus()
         return SimulatedGpus(
@@ -261,6 +261,12 @@ class Agent:
             log.warning("no nvidia-cdi-hook: containers find libraries by LD_LIBRARY_PATH only")
         return NvidiaEdits.at(config.driver_root, hook=hook)
 
+    def _describing(self) -> Describing:
+        config = self._config
+        files = MetadataFiles(config.plugin_directory, config.cdi_directory, config.driver)
+        attributes = attributes_in_slice if config.describes_devices else None
+        return Describing(files=files, attributes=attributes)
+
     def _link_to_console(self, identity: Identity) -> Link | None:
         if self._config.console_url is None or self._config.console_token_file is None:
             return None
@@ -271,10 +277,6 @@ class Agent:
             outbox=self._outbox,
             ledger=self._ledger,
         )
-
-
-def _control(reader: GpuReader) -> GpuControl:
-    return reader if isinstance(reader, SimulatedGpus) else Uncontrolled()
 
 
 def read_boot_id() -> str:
