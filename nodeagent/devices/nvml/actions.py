@@ -117,7 +117,7 @@ def _slices(profile: MigProfile) -> int:
 
 
 def _destroy(gpu_instance: object) -> None:
-    for compute, _ in compute_instances(gpu_instance):
+    for compute in compute_instances(gpu_instance):
         _unless_gone(pynvml.nvmlComputeInstanceDestroy, compute)
     _unless_gone(pynvml.nvmlGpuInstanceDestroy, gpu_instance)
 

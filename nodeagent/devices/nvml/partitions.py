@@ -121,12 +121,11 @@ def mig_devices(handle: object) -> Iterator[tuple[str, Any]]:
                 raise
 
 
-def compute_instances(gpu_instance: object) -> Iterator[tuple[object, Any]]:
-    """Yield a GPU instance's compute instances, each with what NVML says of it."""
+def compute_instances(gpu_instance: object) -> Iterator[object]:
+    """Yield the handles of a GPU instance's compute instances."""
     for number in range(COMPUTE_INSTANCES):
         try:
-            compute = pynvml.nvmlGpuInstanceGetComputeInstanceById(gpu_instance, number)
-            yield compute, pynvml.nvmlComputeInstanceGetInfo_v2(compute)
+            yield pynvml.nvmlGpuInstanceGetComputeInstanceById(gpu_instance, number)
         except pynvml.NVMLError as error:
             if error.value != pynvml.NVML_ERROR_NOT_FOUND:
                 raise
@@ -134,7 +133,9 @@ def compute_instances(gpu_instance: object) -> Iterator[tuple[object, Any]]:
 
 def _found(gpu_instance: object, *, calls: Calls, gpu: Gpu, slices: int) -> Found:
     info = pynvml.nvmlGpuInstanceGetInfo(gpu_instance)
-    computes = [told for _, told in compute_instances(gpu_instance)]
+    computes = [
+        pynvml.nvmlComputeInstanceGetInfo_v2(compute) for compute in compute_instances(gpu_instance)
+    ]
     first = computes[0] if computes else None
     attributes = first and calls.optional(
         gpu.uuid, "attributes", lambda: pynvml.nvmlDeviceGetAttributes_v2(first.device)

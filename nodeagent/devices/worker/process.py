@@ -123,6 +123,7 @@ class WorkerProcess:
             self._connection.shutdown(socket.SHUT_WR)
         if not self._has_ended.wait(END_SECONDS):
             self.kill()
+        self._thread.join(END_SECONDS)
 
     def kill(self) -> None:
         """End it now. One that sleeps in the kernel goes when the kernel lets it."""
