@@ -4,7 +4,7 @@ A window is opened by a change in the mirror, or by beat in case a change went u
 opens the next one itself while there is something to do. Several may try at once: the lease lets
 one through, and whoever has it hears of all changes (`allocating.wakes`).
 
-Explanations are made beside it, at most every second and for a fifth of the time; the worker of
+Explanations are made beside it, at most every second and for a tenth of the time; the worker of
 the queue `default` makes them, so that they take nothing from the one that allocates.
 """
 
@@ -35,7 +35,7 @@ REST_SECONDS: Final = 3
 """After a window that could not begin, or that failed."""
 
 EXPLAIN_DELAY_SECONDS: Final = 1.0
-PAUSES_PER_EXPLAINING: Final = 4
+PAUSES_PER_EXPLAINING: Final = 9
 """Explaining rests for so many times as long as it took."""
 
 LONGEST_REST_SECONDS: Final = 30

@@ -60,9 +60,11 @@ def read_snapshot(cluster: mirror.Cluster) -> ReadSnapshot:
 def _with_written(
     notes: Iterable[WrittenAllocation], claims: tuple[ResourceClaim, ...]
 ) -> tuple[ResourceClaim, ...]:
-    written = {note.claim_uid: decode_claim(note.raw) for note in notes}
+    written = {note.claim_uid: note.raw for note in notes}
     return tuple(
-        written[claim.uid] if claim.uid in written and claim.allocation is None else claim
+        decode_claim(written[claim.uid])
+        if claim.uid in written and claim.allocation is None
+        else claim
         for claim in claims
     )
 

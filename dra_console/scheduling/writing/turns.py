@@ -6,9 +6,15 @@ the transaction in which it notes an allocation. Either the note is there before
 run reads, and its devices count as used, or the older run is turned away.
 """
 
+from typing import Final
+
+from django.db import connection
+
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.models import Turn
+
+_TABLE: Final = Turn._meta.db_table  # noqa: SLF001 - Django's documented name
 
 
 def hold_turn(cluster: Cluster, *, fence: int) -> None:
@@ -26,7 +32,13 @@ def hold_turn(cluster: Cluster, *, fence: int) -> None:
 
 
 def _take(cluster: Cluster, *, fence: int) -> bool:
-    return bool(Turn.objects.filter(cluster=cluster, fence__lte=fence).update(fence=fence))
+    # By hand: it is part of each note, and the ORM takes longer than the database.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {_TABLE} SET fence = %s WHERE cluster_id = %s AND fence <= %s",  # noqa: S608 - a model's name
+            (fence, cluster.pk, fence),
+        )
+        return bool(cursor.rowcount > 0)
 
 
 def check_turn(cluster: Cluster, *, fence: int) -> None:
