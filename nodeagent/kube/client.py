@@ -25,6 +25,9 @@ CONNECT_SECONDS: Final = 5
 WATCH_SILENCE_SECONDS: Final = 30
 """Added to a watch's own length: a server that is silent for longer than that is gone."""
 
+APPLY: Final = "application/apply-patch+yaml"
+"""Server-side apply, the only kind of patch that the agent sends. JSON is YAML, too."""
+
 POOLED_CONNECTIONS: Final = 8
 MESSAGE_CHARACTERS: Final = 500
 FORBIDDEN: Final = 403
@@ -85,7 +88,7 @@ class Client:
         """
         headers = self._headers()
         if body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = APPLY if method == "PATCH" else "application/json"
         try:
             response = self._pool.request(
                 method,

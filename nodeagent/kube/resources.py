@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nodeagent.fields import FieldError, Fields, JsonObject
+from nodeagent.fields import FieldError, Fields, Json, JsonObject
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import NotFoundError, UnreachableError, status_error
 from nodeagent.kube.server_version import ServerVersion
@@ -40,6 +40,7 @@ class Resources:
 
     def __init__(self, client: Client, *, driver: str, node_name: str) -> None:
         self._client = client
+        self._driver = driver
         self._own_slices = {
             "fieldSelector": f"spec.driver={driver},spec.nodeName={node_name}",
         }
@@ -79,6 +80,31 @@ class Resources:
     def claims(self) -> Listed:
         """Read all ResourceClaims of the cluster."""
         return self._list("resourceclaims", query={})
+
+    def apply_claim_devices(
+        self, namespace: str, name: str, *, uid: str, devices: list[Json]
+    ) -> None:
+        """Say what is known of a claim's devices in its status, in place of what was said before.
+
+        Only this driver's own entries are touched (server-side apply, KEP 4817).
+
+        Raises:
+            NotFoundError: there is no such claim.
+            ConflictError: a claim of that name has another UID by now.
+
+        """
+        body: JsonObject = {
+            "apiVersion": f"{GROUP}/{self.version()}",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "status": {"devices": devices},
+        }
+        self._request(
+            "PATCH",
+            f"/namespaces/{namespace}/resourceclaims/{name}/status",
+            query={"fieldManager": self._driver, "force": "true"},
+            body=body,
+        )
 
     def slices(self) -> Listed:
         """Read this driver's slices of this node."""
