@@ -13,6 +13,13 @@ from dra_console.allocator.decoding.reading import (
     text_at,
 )
 from dra_console.allocator.decoding.unknown import unknown_in_slice
+from dra_console.allocator.decoding.usual import (
+    VALUES_SHARED,
+    shared_attribute,
+    shared_capacity,
+    usual_attribute,
+    usual_capacity,
+)
 from dra_console.allocator.decoding.versions import check_version, slice_spec_as_v1, version_of
 from dra_console.allocator.inventory import (
     AttributeKind,
@@ -31,7 +38,7 @@ from dra_console.allocator.inventory import (
     ValidRange,
 )
 from dra_console.allocator.model import Json, JsonObject
-from dra_console.allocator.quantity import Quantity, SuffixFamily
+from dra_console.allocator.quantity import Quantity
 
 UNKNOWN_VALUE: Final = AttributeValue(AttributeKind.UNKNOWN, None)
 ZERO: Final = Quantity(0)
@@ -62,9 +69,6 @@ NULL: Final[Mapping[AttributeKind, Json]] = MappingProxyType(
 """What `null` means among the values of a list."""
 
 REACH_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
-
-VALUES_SHARED: Final = 4_096
-"""Values that devices have in common are kept once: a fleet repeats a few dozen of them."""
 
 
 def decode_slice(obj: JsonObject) -> ResourceSlice:
@@ -144,13 +148,17 @@ def _reach(fields: Fields) -> NodeReach:
 def _device(fields: Fields) -> Device:
     return Device(
         name=intern(fields.text("name")),
-        attributes={name: _attribute(entry) for name, entry in fields.named("attributes")},
-        capacity={name: _capacity(entry) for name, entry in fields.named("capacity")},
+        attributes=fields.read_map("attributes", _attribute, at_sight=usual_attribute),
+        capacity=fields.read_map("capacity", _capacity, at_sight=usual_capacity),
         consumes_counters=tuple(
             _counters(entry, name=entry.text("counterSet"))
             for entry in fields.children("consumesCounters")
-        ),
-        taints=tuple(taint(entry) for entry in fields.children("taints")),
+        )
+        if fields.has("consumesCounters")
+        else (),
+        taints=tuple(taint(entry) for entry in fields.children("taints"))
+        if fields.has("taints")
+        else (),
         reach=_reach(fields) if any(fields.has(name) for name in REACH_FIELDS) else None,
         binds_to_node=fields.boolean("bindsToNode") or False,
         binding_conditions=fields.texts("bindingConditions"),
@@ -164,7 +172,7 @@ def _attribute(fields: Fields) -> AttributeValue:
     for kind, value_at in SCALARS.items():
         if fields.has(kind.value):
             path = fields.path_of(kind.value)
-            return _scalar(kind, value_at(path, fields.raw[kind.value]))
+            return shared_attribute(kind, value_at(path, fields.raw[kind.value]))
     for kind, value_at in LISTS.items():
         if fields.has(kind.value):
             entries = tuple(
@@ -175,24 +183,12 @@ def _attribute(fields: Fields) -> AttributeValue:
     return UNKNOWN_VALUE
 
 
-# By type as well, since True equals 1.
-@lru_cache(maxsize=VALUES_SHARED, typed=True)
-def _scalar(kind: AttributeKind, value: Scalar) -> AttributeValue:
-    return AttributeValue(kind, value)
-
-
 def _capacity(fields: Fields) -> Capacity:
     policy = fields.child("requestPolicy")
     value = fields.quantity("value") or ZERO
     if policy is None:
-        return _plain_capacity(value.nanos, value.family)
+        return shared_capacity(value.nanos, value.family)
     return Capacity(value, _policy(policy))
-
-
-# By family as well, which equal quantities need not share.
-@lru_cache(maxsize=VALUES_SHARED)
-def _plain_capacity(nanos: int, family: SuffixFamily) -> Capacity:
-    return Capacity(Quantity(nanos, family))
 
 
 def _policy(fields: Fields) -> RequestPolicy:

@@ -6,15 +6,16 @@ with the field's path.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from dra_console.allocator.errors import DecodeError, QuantityError
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.allocator.quantity import Quantity
 
 LARGEST_INTEGER: Final = 2**63 - 1
+Value = TypeVar("Value")
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -35,9 +36,13 @@ def kind_of(value: Json) -> str:
             return "an object"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fields:
-    """One JSON object and the path at which it was found (`""` for the whole object)."""
+    """One JSON object and the path at which it was found (`""` for the whole object).
+
+    Never written to; not frozen, since one is made for each object inside an object and that would
+    treble what it costs. For the same reason paths are spelled out only where one is needed.
+    """
 
     path: str
     raw: JsonObject
@@ -67,7 +72,9 @@ class Fields:
     def optional_text(self, key: str) -> str | None:
         """Return the text, or `None` where the field is absent."""
         value = self.raw.get(key)
-        return None if value is None else text_at(self.path_of(key), value)
+        if value is None or (type(value) is str and value.isascii()):
+            return value
+        return text_at(self.path_of(key), value)
 
     def integer(self, key: str) -> int | None:
         """Return the whole number, or `None` where the field is absent."""
@@ -77,7 +84,9 @@ class Fields:
     def boolean(self, key: str) -> bool | None:
         """Return the boolean, or `None` where the field is absent."""
         value = self.raw.get(key)
-        return None if value is None else boolean_at(self.path_of(key), value)
+        if value is None or value is True or value is False:
+            return value
+        return boolean_at(self.path_of(key), value)
 
     def quantity(self, key: str) -> Quantity | None:
         """Return the quantity, or `None` where the field is absent."""
@@ -106,6 +115,8 @@ class Fields:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts; `null` among them is the empty text."""
+        if self.raw.get(key) is None:
+            return ()
         return tuple(
             text_at(path, "" if entry is None else entry) for path, entry in self.items(key)
         )
@@ -122,6 +133,26 @@ class Fields:
         """Walk a map of objects by name; `null` among them is an object without fields."""
         for name, path, entry in self.entries(key):
             yield name, self.at(path, {} if entry is None else entry)
+
+    def read_map(
+        self,
+        key: str,
+        read: Callable[[Self], Value],
+        *,
+        at_sight: Callable[[Json], Value | None],
+    ) -> dict[str, Value]:
+        """Return a map of objects; `read` is for those that are not known at sight."""
+        value = self.raw.get(key)
+        if value is None:
+            return {}
+        found = {}
+        for name, entry in self.at(self.path_of(key), value).raw.items():
+            known = at_sight(entry)
+            if known is None:
+                path = f"{self.path_of(key)}[{name}]"
+                known = read(self.at(path, {} if entry is None else entry))
+            found[name] = known
+        return found
 
     def text_map(self, key: str) -> Mapping[str, str]:
         """Return a map of texts, such as labels."""
