@@ -1,6 +1,9 @@
 """Rows of the mirror as detection knows them: those kinds that are few, or small in columns."""
 
+from collections.abc import Iterator
 from typing import Final, TypeAlias
+
+from django.db.models import QuerySet
 
 from dra_console.allocator.decoding.decode import decode_class, decode_taint_rule
 from dra_console.allocator.errors import DecodeError
@@ -15,7 +18,9 @@ from dra_console.kube.kinds import (
     Kind,
 )
 from dra_console.mirror import models as mirror
-from dra_console.scheduling.coexistence.facts import PodFacts
+from dra_console.mirror.raw_objects import parsed_raw, raw_text
+from dra_console.scheduling.coexistence.facts import HeldClaim, PodFacts
+from dra_console.scheduling.coexistence.reading import held_claim
 
 Mark: TypeAlias = tuple[object, ...]
 """How far a kind has been followed; another one means that its rows may have changed."""
@@ -41,6 +46,20 @@ def marks_of(cluster: mirror.Cluster) -> dict[Kind, Mark]:
         )
     }
     return {kind: found.get(kind.plural, UNKNOWN) for kind in LOOKED_AT}
+
+
+def claims_of(rows: QuerySet[mirror.ResourceClaim]) -> Iterator[tuple[str, str, HeldClaim]]:
+    """Read claims that have devices or end, each with its UID and version; no other column."""
+    columns = ("uid", "resource_version", "node_name", "allocated_at", "deletion_requested_at")
+    selected = rows.values_list(*columns, raw_text())
+    for uid, version, node_name, allocated_at, ends_at, text in selected:
+        claim = held_claim(
+            parsed_raw(text),
+            node_name=node_name,
+            allocated_at=allocated_at,
+            deletion_requested_at=ends_at,
+        )
+        yield uid, version, claim
 
 
 def classes_of(cluster: mirror.Cluster) -> dict[str, tuple[str, DeviceClass]]:

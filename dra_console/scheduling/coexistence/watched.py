@@ -32,6 +32,7 @@ from dra_console.kube.kinds import (
     Kind,
 )
 from dra_console.mirror import models as mirror
+from dra_console.mirror.raw_objects import parsed_raw, raw_text
 from dra_console.scheduling.coexistence.facts import (
     HeldClaim,
     Mismatch,
@@ -40,11 +41,12 @@ from dra_console.scheduling.coexistence.facts import (
     World,
 )
 from dra_console.scheduling.coexistence.mismatches import why_no_match
-from dra_console.scheduling.coexistence.reading import held_claim, slice_facts
+from dra_console.scheduling.coexistence.reading import slice_facts
 from dra_console.scheduling.coexistence.rows import (
     LOOKED_AT,
     UNKNOWN,
     Mark,
+    claims_of,
     classes_of,
     marks_of,
     nodes_of,
@@ -151,15 +153,9 @@ class Watched:
         ]
         pools: set[PoolId] = set()
         for some in _chunks(changed, CLAIMS_AT_ONCE):
-            for row in rows.filter(uid__in=some):
-                claim = held_claim(
-                    row.raw,
-                    node_name=row.node_name,
-                    allocated_at=row.allocated_at,
-                    deletion_requested_at=row.deletion_requested_at,
-                )
-                self._claims[row.uid] = (row.resource_version, claim)
-                self._mismatches.pop(row.uid, None)
+            for uid, version, claim in claims_of(rows.filter(uid__in=some)):
+                self._claims[uid] = (version, claim)
+                self._mismatches.pop(uid, None)
                 pools |= _pools_of(claim)
         return pools
 
@@ -216,9 +212,9 @@ class Watched:
     def _decode(self, pks: Sequence[int]) -> Mapping[PoolId, Sequence[ResourceSlice]]:
         decoded: defaultdict[PoolId, list[ResourceSlice]] = defaultdict(list)
         rows = mirror.ResourceSlice.objects.filter(pk__in=pks).order_by()
-        for pk, version, raw in rows.values_list("pk", "resource_version", "raw"):
+        for pk, version, text in rows.values_list("pk", "resource_version", raw_text()):
             try:
-                published = decode_slice(raw)
+                published = decode_slice(parsed_raw(text))
             except DecodeError:
                 # Its pool shows as incomplete, which is what allocators make of it, too.
                 self._slices[pk] = (version, None)

@@ -35,6 +35,7 @@ from dra_console.kube.kinds import (
 )
 from dra_console.mirror import models as mirror
 from dra_console.mirror.models.cluster import MirroredObject
+from dra_console.mirror.raw_objects import parsed_raw, raw_text
 from dra_console.scheduling.world.left_out import LeftOut
 
 ROWS_AT_ONCE: Final = 200
@@ -158,10 +159,10 @@ class DecodedKind(Generic[Decoded]):
         return self._model._default_manager.filter(cluster=cluster)  # noqa: SLF001 - Django's documented name
 
     def _fetch(self, rows: QuerySet[MirroredObject]) -> Iterator[Entry[Decoded]]:
-        for namespace, name, uid, version, raw in rows.order_by().values_list(
-            "namespace", "name", "uid", "resource_version", "raw"
+        for namespace, name, uid, version, text in rows.order_by().values_list(
+            "namespace", "name", "uid", "resource_version", raw_text()
         ):
-            read = self.decode(raw, namespace=namespace, name=name)
+            read = self.decode(parsed_raw(text), namespace=namespace, name=name)
             yield Entry(key_of(namespace, name), uid, version, read)
 
 
