@@ -264,6 +264,24 @@ def test_a_gpu_that_is_lost_later_stays_known_without_readings_until_it_is_back(
     assert len(gpus.read()) == 2
 
 
+@pytest.mark.parametrize("code", [15, 999])
+def test_a_gpu_that_does_not_answer_a_second_discovery_stays_and_is_asked_again(
+    machine: FakeMachine, connect: Connect, code: int
+) -> None:
+    sick = machine.add("L4")
+    gpus = connect()
+    known = gpus.discover()
+    machine.codes["nvmlDeviceGetMemoryInfo", sick] = code
+    other = machine.add("L4")
+
+    assert {gpu.uuid for gpu in gpus.discover()} == {sick, other}
+    machine.settings["driver"] = "590.44.01"
+    machine.codes.clear()
+    machine.write()
+    assert [gpu.driver_version for gpu in gpus.discover()] == ["590.44.01", "590.44.01"]
+    assert known[0].driver_version == "580.95.05"
+
+
 def test_a_node_whose_gpus_all_belong_to_vfio_has_a_driver_and_no_gpu(
     machine: FakeMachine, connect: Connect
 ) -> None:
