@@ -33,6 +33,7 @@ from nodeagent.claims.preparer import Preparer
 from nodeagent.claims.recovery import recover
 from nodeagent.config import Config
 from nodeagent.devices.model import Inventory
+from nodeagent.devices.settings import MigPolicy, Settings
 from nodeagent.devices.simulated import SimulatedGpus
 from nodeagent.devices.worker.proxy import WorkerGpus
 from nodeagent.keeper import Keeper
@@ -220,13 +221,15 @@ class Agent:
         threading.Thread(target=guarded, name=name, daemon=True).start()
 
     def _reader(self) -> WorkerGpus | SimulatedGpus:
-        if self._config.profile is None:
-            return WorkerGpus()
+        config = self._config
+        if config.profile is None:
+            return WorkerGpus(Settings.under(config.driver_root.mounted, mig=config.mig))
         return SimulatedGpus(
-            self._config.profile,
-            self._config.node_name,
+            config.profile,
+            config.node_name,
             prepared_devices=self._prepared_devices,
-            directory=self._config.plugin_directory,
+            is_dynamic=config.mig is MigPolicy.DYNAMIC,
+            directory=config.plugin_directory,
             boot_id=self._boot_id,
         )
 

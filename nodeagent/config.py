@@ -12,6 +12,7 @@ from nodeagent.cdi.driver_root import DriverRoot
 from nodeagent.claims.configuration import GATES
 from nodeagent.claims.sharing import Strategy
 from nodeagent.devices.profiles import PROFILES
+from nodeagent.devices.settings import MigPolicy
 
 DRIVER_NAME: Final = re.compile(
     r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
@@ -36,6 +37,9 @@ class Config:
 
     driver_root: DriverRoot
     """Where the driver of real GPUs is installed."""
+
+    mig: MigPolicy
+    """Who makes MIG partitions: the administrator beforehand, or the agent for claims."""
 
     cdi_hook: Path | None
     """NVIDIA's program that finishes a container; `None`: the host's own, if there is one."""
@@ -95,6 +99,7 @@ def parse(arguments: Sequence[str]) -> Config:
         driver_root=DriverRoot(
             given.driver_root, given.driver_root_mounted or Path(given.driver_root)
         ),
+        mig=MigPolicy(given.mig_mode),
         cdi_hook=given.cdi_hook,
         creates_char_links=given.create_dev_char_links,
         offered_sharing=given.feature_gates,
@@ -151,6 +156,12 @@ def _parser() -> argparse.ArgumentParser:
         "--driver-root-mounted",
         type=Path,
         help="where this process sees that directory; default: under the same path",
+    )
+    parser.add_argument(
+        "--mig-mode",
+        choices=[policy.value for policy in MigPolicy],
+        default=MigPolicy.STATIC.value,
+        help="offer MIG partitions that exist, or every possible one, made when a claim gets it",
     )
     parser.add_argument(
         "--cdi-hook",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
 
 class MigPolicy(StrEnum):
@@ -25,3 +26,9 @@ class Settings:
     sysfs: Path = Path("/sys")
     dev: Path = Path("/dev")
     mig: MigPolicy = MigPolicy.STATIC
+
+    @classmethod
+    def under(cls, driver_root: Path, *, mig: MigPolicy) -> Self:
+        """Return the settings for a driver root; a driver container has device nodes of its own."""
+        own = driver_root / "dev"
+        return cls(driver_root=driver_root, dev=own if own.is_dir() else Path("/dev"), mig=mig)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from nodeagent.config import _parser, parse
+from nodeagent.devices.settings import MigPolicy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "node-agent.md"
 MINIMAL = ["--node-name", "gpu-01"]
@@ -25,6 +26,7 @@ def test_real_gpus_are_the_default() -> None:
     assert config.plugin_directory == Path("/var/lib/kubelet/plugins/gpu.nvidia.com")
     assert config.cdi_directory == Path("/var/run/cdi")
     assert config.console_url is None
+    assert config.mig is MigPolicy.STATIC
 
 
 def test_the_demos_command_line_is_understood() -> None:
