@@ -1,14 +1,19 @@
 """Kubelet is answered in time, whatever the work takes."""
 
+import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nodeagent.claims import ledger as ledger_module
 from nodeagent.claims import reading
+from nodeagent.claims.entry import State
 from nodeagent.claims.jobs import Jobs
 from nodeagent.claims.metrics import LOCK_TIMEOUTS
 from nodeagent.claims.prepare import Refusal
@@ -129,6 +134,43 @@ def test_an_api_server_that_says_nothing_costs_its_deadline_and_no_more(
 
     assert "could not be read within 0.2 s" in reason(node.prepare(claim))
     hung.set()
+
+
+def test_calls_from_all_sides_at_once_leave_one_story(
+    node: AgentNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pods come and go while their claims are being undone; each call is a kubelet's of its own."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    names = ("a", "b", "rival-of-a", "c")
+    devices = (SMALL, "gpu-0-mig-1g5gb-19-1", SMALL, "gpu-0-mig-3g20gb-9-4")
+    versions = count(1)
+
+    def call(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(12):
+            name, device = chance.choice(list(zip(names, devices, strict=True)))
+            claim: Any = known(node, name, device)
+            claim["metadata"]["resourceVersion"] = str(next(versions))
+            if chance.random() < 0.5:
+                node.prepare(claim)
+            else:
+                node.unprepare(claim)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    entries = node.preparer.ledger.entries
+    completed = {uid: one for uid, one in entries.items() if one.state is State.COMPLETED}
+    assert len({one.devices[0].device for one in completed.values()}) == len(completed)
+    assert set(node.preparer.injection.store.claim_uids()) == set(completed)
+    board = node.boards.board(node.inventory.devices[0].gpu.uuid)
+    assert {instance.uuid for instance in board.instances} == {
+        one.devices[0].uuid for one in completed.values()
+    }
+    assert {one.state for one in entries.values()} <= {State.COMPLETED, State.UNPREPARED}
 
 
 def pieces(piece: Callable[[], str]) -> Callable[[object], dict[str, Callable[[], str]]]:

@@ -124,6 +124,20 @@ def test_a_lost_file_is_written_again_on_the_next_prepare(node: AgentNode) -> No
     assert node.cdi_file(claim).exists()
 
 
+def test_a_pod_that_was_removed_by_force_leaves_the_claim_whole_for_the_next_one(
+    node: AgentNode,
+) -> None:
+    """Nobody asked to undo it: the next pod gets the same answer, and its file if it is lost."""
+    first = node.prepare(a_known_claim(node, version="1"))
+    shared = a_known_claim(node, version="2")
+    node.cdi_file(shared).unlink()
+
+    assert node.prepare(shared) == first
+    assert node.cdi_file(shared).exists()
+    assert node.unprepare(shared) is None
+    assert not node.cdi_file(shared).exists()
+
+
 def test_unpreparing_removes_the_file_and_frees_the_device(node: AgentNode) -> None:
     claim, next_claim = a_known_claim(node), a_known_claim(node, name="next")
     node.prepare(claim)
