@@ -40,13 +40,20 @@ class Visitor:
     """One person in one browser window; collects what the console says."""
 
     def __init__(
-        self, running: Browser, demo: Demo, *, width: int = 1440, dark: bool = False
+        self,
+        running: Browser,
+        demo: Demo,
+        *,
+        width: int = 1440,
+        dark: bool = False,
+        runs_scripts: bool = True,
     ) -> None:
         self._demo = demo
         viewport = WIDE if width == WIDE["width"] else NARROW
         context = running.new_context(
             viewport={"width": viewport["width"], "height": viewport["height"]},
             color_scheme="dark" if dark else "light",
+            java_script_enabled=runs_scripts,
         )
         self.page: Page = context.new_page()
         self.complaints: list[str] = []

@@ -9,6 +9,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from tests.e2e.asking import (
+    ask_by_keyboard,
+    follow_first_suggestion,
+    suggested_claim,
+    wait_until_allocated,
+)
 from tests.e2e.demos import Demo, eventually
 from tests.e2e.pages import Visitor, browser
 
@@ -102,6 +108,49 @@ def test_a_claim_that_cannot_fit_says_why_with_numbers_that_add_up(
     researcher.shoot("claim-pending")
 
 
+def test_what_if_is_asked_by_keyboard_and_what_it_suggests_does_fit(
+    researcher: Visitor, demo: Demo
+) -> None:
+    claim: Any = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "asks-b200", "namespace": NAMESPACE},
+        "spec": {"devices": {"requests": [_b200_request()]}},
+    }
+    demo.client().create(RESOURCE_CLAIMS, claim, namespace=NAMESPACE)
+    page, label = researcher.page, f"Claim {NAMESPACE}/asks-b200"
+    researcher.open("whatif/")
+    eventually(
+        lambda: page.reload() and page.locator("option", has_text=label).count(),
+        what="the claim is offered",
+    )
+    found = {"form": researcher.violations()}
+
+    ask_by_keyboard(page, label)
+
+    expect(page.get_by_text("One more, the first, does not fit")).to_be_visible()
+    found["answer"] = researcher.violations()
+    follow_first_suggestion(page)
+    fits = page.get_by_label("How many fit").locator(".figure-value b").first
+    assert int(fits.inner_text()) > 0
+    wait_until_allocated(demo, suggested_claim(researcher, demo, "as-suggested"))
+    assert {where: serious for where, serious in found.items() if serious} == {}
+    assert researcher.complaints == []
+    demo.client().delete(RESOURCE_CLAIMS, "as-suggested", namespace=NAMESPACE)
+
+
+def test_what_if_answers_without_javascript(running: Browser, demo: Demo) -> None:
+    visitor = Visitor(running, demo, runs_scripts=False)
+    visitor.log_in("admin")
+    visitor.open("whatif/")
+
+    visitor.page.get_by_label("Node", exact=True).fill("gpu-01")
+    visitor.page.get_by_role("button", name="Drain it").click()
+
+    expect(visitor.page.get_by_label("Changes", exact=True)).to_contain_text("gpu-01")
+    expect(visitor.page.get_by_role("heading", name=re.compile("^Who is hit"))).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ("field", "typed", "words"),
     [
@@ -161,7 +210,7 @@ def test_each_page_has_no_serious_violation_and_breaks_no_policy(
         found[name] = visitor.violations()
         visitor.shoot(f"{_picture_of(name)}-{width}-{'dark' if dark else 'light'}")
     detail_pages = ("clusters/", "clusters/demo/", "devices/gpu.nvidia.com/gpu-01/gpu-0/")
-    scheduling = ("scheduling/", "scheduling/?view=queue", "scheduling/?view=log")
+    scheduling = ("scheduling/", "scheduling/?view=queue", "scheduling/?view=log", "conflicts/")
     for name in ("templates/", "request/", *scheduling, *detail_pages):
         visitor.open(name)
         found[name] = visitor.violations()
