@@ -34,7 +34,7 @@ def agents_of(cluster: Devcluster, api_server: ApiServer) -> Iterator[AgentMaker
     agents: list[AgentProcess] = []
     with tempfile.TemporaryDirectory(prefix="na") as root:
 
-        def make(profile: str = "h100x8", *options: str) -> AgentProcess:
+        def make(profile: str | None = "h100x8", *options: str) -> AgentProcess:
             node = f"node-{next(_numbers)}"
             api_server.make_node(node)
             agent = AgentProcess(node, Path(root) / node, cluster.kubeconfig, profile, options)

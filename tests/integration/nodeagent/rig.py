@@ -138,7 +138,7 @@ class AgentProcess:
     """Short enough for the unix sockets below it."""
 
     kubeconfig: Path
-    profile: str = "h100x8"
+    profile: str | None = "h100x8"
     options: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] = field(init=False)
 
@@ -174,7 +174,7 @@ class AgentProcess:
             *("--kubelet-root", str(self.kubelet_root)),
             *("--cdi-dir", str(self.cdi_directory)),
             *("--kubeconfig", str(self.kubeconfig)),
-            *("--simulate", "--profile", self.profile),
+            *(("--simulate", "--profile", self.profile) if self.profile else ()),
             *self.options,
         ]
         with self.log.open("ab") as log:
