@@ -6,7 +6,7 @@ they share the last inventory, the last readings and the checkpoint's last state
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from nodeagent.cdi.nvidia import NvidiaEdits
 from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
 from nodeagent.claims.describing import Describing
+from nodeagent.claims.device_status import DeviceStatus
 from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import State
 from nodeagent.claims.execution import Execution
@@ -32,10 +33,11 @@ from nodeagent.claims.mps import MpsDaemons
 from nodeagent.claims.preparer import Preparer
 from nodeagent.claims.recovery import recover
 from nodeagent.config import Config
-from nodeagent.devices.model import Inventory
+from nodeagent.devices.model import Device, Inventory, Source
 from nodeagent.devices.settings import MigPolicy, Settings
 from nodeagent.devices.simulated import SimulatedGpus
 from nodeagent.devices.worker.proxy import WorkerGpus
+from nodeagent.fields import Json
 from nodeagent.keeper import Keeper
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import KubeError
@@ -45,6 +47,9 @@ from nodeagent.kubelet.plugin import Plugin
 from nodeagent.kubelet.registration import Registration
 from nodeagent.kubelet.server import Servers
 from nodeagent.kubelet.sockets import SocketPaths
+from nodeagent.publish.attributes import attributes_of
+from nodeagent.publish.features import Shape
+from nodeagent.publish.limits import fitting_attributes
 from nodeagent.publish.publisher import Publisher
 from nodeagent.telemetry.link import Link
 from nodeagent.telemetry.messages import Identity
@@ -63,6 +68,8 @@ FIRST_LOOK_SECONDS: Final = 20
 """How long the start waits for the GPUs; a driver that hangs must not keep claims waiting."""
 
 PARALLEL_READS: Final = 8
+PLACE_FOR_UUID: Final = 1
+"""Of the attributes that a device may have, left for what only a claim's partition has."""
 
 
 class Agent:
@@ -103,6 +110,7 @@ class Agent:
         self._execution = Execution(
             ledger=self._ledger,
             injection=self._injection,
+            describing=self._describing(),
             effects=Effects(control=reader, mps=self._mps()),
             inventory=self._sampler.inventory,
         )
@@ -120,6 +128,9 @@ class Agent:
         )
         self._servers = Servers(paths, registration.handler(), Plugin(preparer).handlers())
         self._keeper = Keeper(preparer, abandonment=abandonment, registration=registration)
+        self._status = DeviceStatus(
+            self._resources, lambda: self._ledger.entries, driver=config.driver
+        )
         self._link = self._link_to_console(
             Identity(
                 node_name=config.node_name,
@@ -168,6 +179,9 @@ class Agent:
         self._begin("slices-follow", self._publisher.follow)
         self._begin("slices-write", self._publisher.write)
         self._begin("keeper", self._keeper.run)
+        if self._config.tells_device_status:
+            self._ledger.on_change(self._status.look_again)
+            self._begin("device-status", self._status.run)
         if self._link is not None:
             self._begin("console-link", self._link.run)
         log.info("agent started", node=self._config.node_name, driver=self._config.driver)
@@ -178,6 +192,7 @@ class Agent:
         self._publisher.stop()
         self._keeper.stop()
         self._sampler.stop()
+        self._status.stop()
         if self._link is not None:
             self._link.stop()
 
@@ -280,6 +295,12 @@ class Agent:
             outbox=self._outbox,
             ledger=self._ledger,
         )
+
+
+def attributes_in_slice(device: Device, source: Source) -> Mapping[str, Json]:
+    """Return a device's attributes as a server with every feature would have them published."""
+    every = attributes_of(device, source=source, shape=Shape())
+    return fitting_attributes(every, device=device.name, capacities=PLACE_FOR_UUID)
 
 
 def read_boot_id() -> str:

@@ -44,6 +44,9 @@ class Config:
     cdi_hook: Path | None
     """NVIDIA's program that finishes a container; `None`: the host's own, if there is one."""
 
+    describes_devices: bool
+    """Whether containers get a file about their devices (KEP-5304)."""
+
     creates_char_links: bool
     """Whether to add what systemd needs below the host's `/dev/char`, or only to say so."""
 
@@ -55,6 +58,9 @@ class Config:
 
     mps_cgroup: Path | None
     """A control group outside the agent's container, for what must outlive it."""
+
+    tells_device_status: bool
+    """Whether claims say in their status what became of their devices."""
 
     kubeconfig: str | None
     """`None` for the pod's own service account."""
@@ -101,10 +107,12 @@ def parse(arguments: Sequence[str]) -> Config:
         ),
         mig=MigPolicy(given.mig_mode),
         cdi_hook=given.cdi_hook,
+        describes_devices=given.device_metadata,
         creates_char_links=given.create_dev_char_links,
         offered_sharing=given.feature_gates,
         mps_control=given.mps_control,
         mps_cgroup=given.mps_cgroup,
+        tells_device_status=given.device_status,
         kubeconfig=given.kubeconfig,
         console_url=given.console_url,
         console_token_file=given.console_token_file,
@@ -169,6 +177,11 @@ def _parser() -> argparse.ArgumentParser:
         help="nvidia-cdi-hook to copy for the container runtime; default: the host's own, if any",
     )
     parser.add_argument(
+        "--device-metadata",
+        action="store_true",
+        help="tell containers their devices' attributes in a file, as of Kubernetes 1.36",
+    )
+    parser.add_argument(
         "--create-dev-char-links",
         action="store_true",
         help="make the links in /dev/char without which systemd takes GPUs from running containers",
@@ -189,6 +202,11 @@ def _parser() -> argparse.ArgumentParser:
         "--mps-cgroup",
         type=Path,
         help="control group (v2) for MPS daemons, so that they outlive the agent's container",
+    )
+    parser.add_argument(
+        "--device-status",
+        action="store_true",
+        help="say in each claim's status.devices what became of its devices",
     )
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")

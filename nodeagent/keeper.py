@@ -73,10 +73,13 @@ class Keeper:
         return True
 
     def repair(self, inventory: Inventory | None) -> None:
-        """Put every completed claim's CDI file right, as far as the devices are known."""
+        """Put every completed claim's CDI files right, as far as the devices are known."""
         # Without a driver nothing can be said about a device, least of all that it is gone.
         if inventory is not None and inventory.devices:
             repair_claims(self._preparer.execution, inventory=inventory)
+        repaired = self._preparer.execution.describing.files.repair()
+        if repaired:
+            log.warning("cdi files of device metadata written again", claims=repaired)
 
     def stop(self) -> None:
         """End the thread at its next turn."""

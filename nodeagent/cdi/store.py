@@ -49,12 +49,12 @@ class CdiStore:
             raise InvalidSpecError(f"CDI file of claim {claim_uid}: {'; '.join(faults)}")
         # A cleaned tmpfs takes the directory along.
         self.directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-        write_durably(self.path_of(claim_uid), _encode(spec), mode=FILE_MODE)
+        write_durably(self.path_of(claim_uid), encode(spec), mode=FILE_MODE)
 
     def holds(self, claim_uid: str, spec: JsonObject) -> bool:
         """Tell whether the claim's file is there with exactly that content."""
         try:
-            return self.path_of(claim_uid).read_bytes() == _encode(spec)
+            return self.path_of(claim_uid).read_bytes() == encode(spec)
         except OSError:
             return False
 
@@ -91,6 +91,7 @@ class CdiStore:
         return f"{vendor(self.driver)}-{CLASS}_"
 
 
-def _encode(spec: JsonObject) -> bytes:
+def encode(spec: JsonObject) -> bytes:
+    """Spell a spec as it stands in its file."""
     # Runtimes read it as YAML, which does not know JSON's pairs of escapes for one character.
     return json.dumps(spec, indent=2, ensure_ascii=False).encode() + b"\n"

@@ -12,6 +12,7 @@ from typing import Final
 from nodeagent.fields import FieldError, Fields, JsonObject
 
 SUBREQUEST_SEPARATOR: Final = "/"
+POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 
 
 class ConfigSource(StrEnum):
@@ -67,6 +68,9 @@ class AllocatedClaim:
     is_reserved: bool
     """Somebody may use it now; kubelet asks for no other claim."""
 
+    pod_claim_name: str | None = None
+    """What the pod calls it, if it was made from a template."""
+
 
 def decode_claim(claim: JsonObject) -> AllocatedClaim:
     """Read a ResourceClaim as the API server sent it.
@@ -82,6 +86,7 @@ def decode_claim(claim: JsonObject) -> AllocatedClaim:
     allocation = status.optional_object("allocation")
     if allocation is None:
         raise FieldError("status.allocation: the claim is not allocated")
+    annotations = metadata.optional_object("annotations") or Fields({}, "metadata.annotations")
     devices = allocation.optional_object("devices") or Fields({}, "status.allocation.devices")
     return AllocatedClaim(
         namespace=metadata.text("namespace"),
@@ -91,6 +96,7 @@ def decode_claim(claim: JsonObject) -> AllocatedClaim:
         results=tuple(_result(result) for result in devices.objects("results")),
         config=tuple(_config(config) for config in devices.objects("config")),
         is_reserved=bool(status.objects("reservedFor")),
+        pod_claim_name=annotations.optional_text(POD_CLAIM_NAME) or None,
     )
 
 

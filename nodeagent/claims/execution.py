@@ -20,6 +20,7 @@ import structlog
 from nodeagent.cdi.errors import CdiError
 from nodeagent.claims import partitions
 from nodeagent.claims.allocation import AllocatedClaim
+from nodeagent.claims.describing import Describing
 from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import UNSETTLED, Entry, PlannedDevice, State
 from nodeagent.claims.errors import ClaimsError
@@ -40,6 +41,7 @@ class Execution:
 
     ledger: Ledger
     injection: Injection
+    describing: Describing
     effects: Effects
     inventory: Callable[[], Inventory | None]
 
@@ -68,6 +70,7 @@ class Execution:
         try:
             entry = self.effects.apply(entry, record=self.ledger.put)
             self._inject(entry, inventory)
+            self.describing.describe(claim, entry.devices, inventory)
             self.ledger.put(replace(entry, state=State.COMPLETED, changed_at=datetime.now(UTC)))
         except EXPECTED as error:
             self._roll_back(entry, error)
@@ -109,6 +112,7 @@ class Execution:
         except OSError as error:
             # The sweep removes it later; the device itself is free.
             log.warning("cdi file not removed", claim=claim_uid, reason=str(error))
+        self.describing.forget(claim_uid)
         self._undo_effects(claim_uid, entry)
         if entry is None or entry.state is not State.UNPREPARED:
             self.ledger.put(tombstone(claim_uid, entry))
@@ -128,6 +132,7 @@ class Execution:
             self.undo(entry.uid)
         elif entry.state is State.STARTED:
             self.injection.store.remove(entry.uid)
+            self.describing.forget(entry.uid)
             self._undo_effects(entry.uid, entry)
             self.ledger.drop(entry.uid)
 
@@ -168,6 +173,7 @@ class Execution:
         """Undo what was begun; `entry` may lack the last step, which its places make up for."""
         try:
             self.injection.store.remove(entry.uid)
+            self.describing.forget(entry.uid)
             self._undo_effects(entry.uid, entry)
             if isinstance(error, DriverTimeoutError):
                 # It may still happen: the place is looked at again before anybody gets it.

@@ -40,6 +40,7 @@ def sweep(preparer: Preparer, *, abandonment: Abandonment, now: datetime) -> tup
 def _sweep_files(preparer: Preparer, *, now: datetime) -> tuple[str, ...]:
     store = preparer.injection.store
     mps = preparer.execution.effects.mps
+    describing = preparer.execution.describing
     gone = []
     try:
         # Prepare writes its entry before its file, so under the lock a file alone is an orphan.
@@ -49,6 +50,11 @@ def _sweep_files(preparer: Preparer, *, now: datetime) -> tuple[str, ...]:
                 if _is_orphan(claim_uid, checkpoint) and _age(path, now=now) > FILE_AGE:
                     store.remove(claim_uid)
                     log.warning("orphaned cdi file removed", claim=claim_uid)
+                    gone.append(claim_uid)
+            for claim_uid in describing.files.claim_uids():
+                if _is_orphan(claim_uid, checkpoint):
+                    # Nobody was told its name: kubelet got the description with the devices.
+                    describing.forget(claim_uid)
                     gone.append(claim_uid)
             for mps_id in mps.ids():
                 claim_uid = claim_uid_of(mps_id)

@@ -90,6 +90,10 @@ class Preparer:
 
         return self.preparing.run(tuple(asked), begin, late=lambda: Refusal(LATE))
 
+    def cdi_ids(self, claim_uid: str, devices: Sequence[PlannedDevice]) -> list[list[str]]:
+        """Return what kubelet has to hand to the runtime for each device, its own id first."""
+        return self.execution.describing.cdi_ids(claim_uid, devices)
+
     def unprepare(self, references: Iterable[ClaimReference]) -> Mapping[str, str | None]:
         """Undo claims, each on its own; the answer has every UID, with an error or `None`.
 
@@ -170,7 +174,7 @@ class Preparer:
             return planned
         if entry is not None and entry.state is State.COMPLETED:
             if is_same_allocation(planned, entry.devices):
-                return self._again(entry, planned, inventory)
+                return self._again(read, entry, planned, inventory)
             # Deallocated and allocated anew without us being told: the old devices are not its.
             self.execution.undo(entry.uid)
         elif entry is not None and entry.state in UNSETTLED:
@@ -203,10 +207,15 @@ class Preparer:
         return entry.devices
 
     def _again(
-        self, entry: Entry, planned: tuple[PlannedDevice, ...], inventory: Inventory
+        self,
+        claim: AllocatedClaim,
+        entry: Entry,
+        planned: tuple[PlannedDevice, ...],
+        inventory: Inventory,
     ) -> tuple[PlannedDevice, ...]:
-        """Answer a completed claim again; its file must be there, whoever removed it."""
+        """Answer a completed claim again; its files must be there, whoever removed them."""
         self.execution.repeat(entry, inventory)
+        self.execution.describing.describe(claim, entry.devices, inventory)
         if all(device.requests for device in entry.devices):
             return entry.devices
         # Rebuilt from CDI names when the checkpoint was lost; the claim says the rest.

@@ -4,14 +4,13 @@ v1 and v1beta1 differ on the wire in two things only: the service's name, and `s
 v1beta1 lacks. So both are served from v1's messages, and v1beta1 answers leave that field out.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import grpc
 import structlog
 
-from nodeagent.cdi.spec import qualified_name
 from nodeagent.claims.entry import PlannedDevice
 from nodeagent.claims.prepare import Refusal
 from nodeagent.claims.preparer import Outcome, Preparer
@@ -67,10 +66,15 @@ class Plugin:
     ) -> wire.NodePrepareResourcesResponse:
         outcomes = self.preparer.prepare(_references(request.claims))
         return wire.NodePrepareResourcesResponse(
-            claims={
-                uid: _claim_answer(outcome, driver=self.preparer.driver)
-                for uid, outcome in outcomes.items()
-            }
+            claims={uid: self._claim_answer(uid, outcome) for uid, outcome in outcomes.items()}
+        )
+
+    def _claim_answer(self, uid: str, outcome: Outcome) -> wire.NodePrepareResourceResponse:
+        if isinstance(outcome, Refusal):
+            return wire.NodePrepareResourceResponse(error=outcome.reason)
+        ids = self.preparer.cdi_ids(uid, outcome)
+        return wire.NodePrepareResourceResponse(
+            devices=[_device(device, own) for device, own in zip(outcome, ids, strict=True)]
         )
 
     def _prepare_v1beta1(
@@ -114,19 +118,11 @@ def _references(claims: Iterable[wire.Claim]) -> list[ClaimReference]:
     return [ClaimReference(claim.namespace, claim.name, claim.uid) for claim in claims]
 
 
-def _claim_answer(outcome: Outcome, *, driver: str) -> wire.NodePrepareResourceResponse:
-    if isinstance(outcome, Refusal):
-        return wire.NodePrepareResourceResponse(error=outcome.reason)
-    return wire.NodePrepareResourceResponse(
-        devices=[_device(device, driver=driver) for device in outcome]
-    )
-
-
-def _device(device: PlannedDevice, *, driver: str) -> wire.Device:
+def _device(device: PlannedDevice, cdi_ids: Sequence[str]) -> wire.Device:
     return wire.Device(
         request_names=device.requests,
         pool_name=device.pool,
         device_name=device.device,
-        cdi_device_ids=[qualified_name(driver, device.cdi_name)],
+        cdi_device_ids=cdi_ids,
         share_id=device.share_id,
     )

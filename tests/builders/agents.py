@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nodeagent.cdi.edits import EditsSource, SimulatedEdits
+from nodeagent.cdi.metadata_files import MetadataFiles
 from nodeagent.cdi.store import CdiStore
 from nodeagent.claims.abandoned import Abandonment
+from nodeagent.claims.describing import Attributes, Describing
 from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import Entry, PlannedDevice, State
 from nodeagent.claims.execution import Execution
@@ -154,6 +156,9 @@ class AgentNode:
     """Whether the boards' state outlives this process."""
 
     offered: frozenset[Strategy] = frozenset(Strategy)
+    attributes: Attributes | None = None
+    """What containers are told of a device; nothing unless given."""
+
     mps_control: str = "/nonexistent/nvidia-cuda-mps-control"
     boards: Boards = field(init=False)
     """What stays of the hardware while agents come and go."""
@@ -193,6 +198,10 @@ class AgentNode:
         self.execution = Execution(
             ledger=ledger,
             injection=injection,
+            describing=Describing(
+                files=MetadataFiles(self.directory / "plugin", self.directory / "cdi", self.driver),
+                attributes=self.attributes,
+            ),
             effects=Effects(control=self.boards, mps=mps),
             inventory=lambda: self.inventory,
         )
