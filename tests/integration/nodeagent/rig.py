@@ -1,6 +1,7 @@
 """One agent as its own process, an API server beside it, and the kubelet's side of its sockets."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -140,6 +141,10 @@ class AgentProcess:
     kubeconfig: Path
     profile: str | None = "h100x8"
     options: tuple[str, ...] = ()
+    module: str = "nodeagent"
+    environment: dict[str, str] = field(default_factory=dict)
+    """What the process gets beside this one's own."""
+
     process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -168,7 +173,7 @@ class AgentProcess:
     def start(self) -> None:
         """Start the process; it may not serve yet."""
         command = [
-            *(sys.executable, "-m", "nodeagent"),
+            *(sys.executable, "-m", self.module),
             *("--node-name", self.node),
             *("--driver", DRIVER),
             *("--kubelet-root", str(self.kubelet_root)),
@@ -178,7 +183,8 @@ class AgentProcess:
             *self.options,
         ]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            environment = {**os.environ, **self.environment}
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
     def wait_until_it_serves(self) -> None:
         """Wait for the registration socket of this process, not of one that was killed."""
