@@ -3,7 +3,7 @@
  *   set KEY VALUE                          driver, nvml, cuda, init (an error code), log (1: each call to `calls`)
  *   gpu UUID BOARD [KEY=VALUE ...]         in the order of NVML's indices
  *   process GPU-UUID PID BYTES [INSTANCE COMPUTE-INSTANCE]
- *   code FUNCTION CODE [GPU-UUID]          the function returns this
+ *   code FUNCTION CODE [GPU-UUID]          the function (`*`: each one) returns this
  *   delay FUNCTION MILLISECONDS            and takes so long before
  *
  * A GPU keeps its handle for as long as the process lives, whatever is written.
@@ -171,7 +171,7 @@ nvmlReturn_t enter(const char *function, const gpu *g) {
   lock_fake();
   look();
   for (int i = 0; i < rule_count; i++) {
-    if (strcmp(rules[i].function, function)) continue;
+    if (strcmp(rules[i].function, function) && strcmp(rules[i].function, "*")) continue;
     if (*rules[i].uuid && (!g || strcmp(rules[i].uuid, g->uuid))) continue;
     if (rules[i].code != NONE) code = rules[i].code; else milliseconds = rules[i].milliseconds;
   }

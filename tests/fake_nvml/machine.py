@@ -27,13 +27,13 @@ class FakeMachine:
     """By function and GPU UUID, which may be empty for all."""
 
     delays: dict[str, int] = field(default_factory=dict)
-    """Milliseconds by function."""
+    """Milliseconds by function; `*` for every one."""
 
     processes: list[tuple[str, int, int, int]] = field(default_factory=list)
     """GPU UUID, PID, bytes, GPU instance (-1: none)."""
 
     def __post_init__(self) -> None:
-        for name in ("nvml", "sys/bus/pci/devices", "sys/devices", "dev", "root/usr/lib64"):
+        for name in ("nvml", "sys/bus/pci/devices", "sys/devices", "root/dev", "root/usr/lib64"):
             (self.directory / name).mkdir(parents=True, exist_ok=True)
         self.install()
         self.write()
@@ -49,7 +49,8 @@ class FakeMachine:
 
     @property
     def dev(self) -> Path:
-        return self.directory / "dev"
+        """The device nodes of the driver root, as a driver container has them."""
+        return self.root / "dev"
 
     @property
     def environment(self) -> Mapping[str, str]:
