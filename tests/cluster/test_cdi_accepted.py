@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from nodeagent.cdi.hooks import install_hook
+from nodeagent.cdi.metadata import Description, container_path
+from nodeagent.cdi.metadata_files import MetadataFiles
 from nodeagent.claims.mps import MpsDaemons
-from tests.builders.cdi_files import MPS_ID, ClaimFile, claim_files
+from tests.builders.cdi_files import DRIVER, MPS_ID, ClaimFile, claim_files
 from tests.builders.cdi_resolver import resolve
 from tests.builders.drivers import VERSION, FakeDriver, a_driver, write
 from tests.cluster.rig import Containerd, StartError, running_containerd
@@ -160,6 +162,27 @@ def test_libraries_tools_and_devices_work_inside(node: Node) -> None:
     told = node.containerd.run("sh", "-c", script, cdi_devices=node.files["full"].ids)
 
     assert told.splitlines() == [f"libcuda {VERSION}", "socket", "read-only"]
+
+
+def test_a_container_reads_what_it_is_told_of_its_devices(node: Node) -> None:
+    files = MetadataFiles(
+        node.hook_log.parent / "plugin", node.containerd.plain_cdi_directory, DRIVER
+    )
+    description = Description(
+        claim_namespace="lab",
+        claim_name="train",
+        claim_uid="77777777-0000-4000-8000-000000000099",
+        pod_claim_name="mine",
+        request="gpu",
+        devices=({"driver": DRIVER, "pool": "node-1", "name": "gpu-0", "attributes": {}},),
+    )
+    files.write(description)
+
+    ids = [*node.files["full"].ids, *files.ids(description.claim_uid, ["gpu"]).values()]
+    path = container_path(description, driver=DRIVER)
+    told = node.containerd.run("cat", path, cdi_devices=ids)
+
+    assert told.encode() == description.to_stream(generation=1)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,14 @@ import subprocess
 
 from nodeagent.agent import attributes_in_slice
 from nodeagent.cdi.metadata import Description
+from nodeagent.fields import JsonObject
 from tests.builders.agents import a_mig_inventory
 from tests.oracle.go import oracle_binary
 
 
 def test_a_workload_reads_every_attribute_that_the_agent_writes() -> None:
     inventory = a_mig_inventory()
-    devices = tuple(
+    devices: tuple[JsonObject, ...] = tuple(
         {
             "driver": "gpu.nvidia.com",
             "pool": "node-1",
