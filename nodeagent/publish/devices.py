@@ -9,7 +9,6 @@ from nodeagent.devices.mig import (
     MigProfile,
     Partition,
     capacities,
-    counter_set,
     counter_set_name,
     counters_drawn,
     counters_drawn_by_whole,
@@ -37,8 +36,13 @@ class Offer:
     """Into how many equal shares of its memory claims may divide an undivided GPU."""
 
 
-def device_to_api(device: Device, *, offer: Offer, shape: Shape) -> JsonObject:
-    """Describe one device for a ResourceSlice of the v1 shape."""
+def device_to_api(
+    device: Device, *, offer: Offer, shape: Shape, gpu_counters: Mapping[str, int]
+) -> JsonObject:
+    """Describe one device for a ResourceSlice of the v1 shape.
+
+    `gpu_counters` are `counters_of` its GPU.
+    """
     capacity = _capacity(device)
     described: JsonObject = {"name": device.name}
     if is_shared(device, offer=offer, shape=shape):
@@ -50,11 +54,13 @@ def device_to_api(device: Device, *, offer: Offer, shape: Shape) -> JsonObject:
         capacities=len(capacity),
     )
     described["capacity"] = capacity
-    if draws_on_counters(device.gpu, shape=shape):
+    if gpu_counters:
+        # The undivided GPU takes all of it.
+        drawn = counters_drawn(device.partition) if device.partition else gpu_counters
         described["consumesCounters"] = [
             {
                 "counterSet": counter_set_name(device.gpu.minor),
-                "counters": _counters_to_api(_drawn_by(device)),
+                "counters": _counters_to_api(drawn),
             }
         ]
     taints = fitting_taints(
@@ -65,11 +71,15 @@ def device_to_api(device: Device, *, offer: Offer, shape: Shape) -> JsonObject:
     return described
 
 
-def draws_on_counters(gpu: Gpu, *, shape: Shape) -> bool:
-    """Tell whether the devices of a GPU exclude each other by counters, as dynamic MIG needs."""
+def counters_of(gpu: Gpu, *, shape: Shape) -> Mapping[str, int]:
+    """Return the counters by which the devices of a GPU exclude each other, as dynamic MIG needs.
+
+    None where its partitions exist side by side, or where the server takes no such counters.
+    """
     if not gpu.is_dynamic or Feature.COUNTERS not in shape:
-        return False
-    return 0 < len(counter_set(gpu.profiles)) <= COUNTERS_PER_SET
+        return {}
+    counters = counters_drawn_by_whole(gpu.profiles)
+    return counters if len(counters) <= COUNTERS_PER_SET else {}
 
 
 def taints_in(taints: Sequence[Taint], *, shape: Shape) -> tuple[Taint, ...]:
@@ -81,12 +91,9 @@ def taints_in(taints: Sequence[Taint], *, shape: Shape) -> tuple[Taint, ...]:
     )
 
 
-def counter_set_to_api(gpu: Gpu) -> JsonObject:
-    """Describe what all partitions of one GPU share."""
-    return {
-        "name": counter_set_name(gpu.minor),
-        "counters": _counters_to_api(counter_set(gpu.profiles)),
-    }
+def counter_set_to_api(minor: int, counters: Mapping[str, int]) -> JsonObject:
+    """Describe what all devices of one GPU share."""
+    return {"name": counter_set_name(minor), "counters": _counters_to_api(counters)}
 
 
 def is_shared(device: Device, *, offer: Offer, shape: Shape) -> bool:
@@ -98,12 +105,6 @@ def is_shared(device: Device, *, offer: Offer, shape: Shape) -> bool:
         and Feature.SHARES in shape
         and _share_bytes(device.gpu.memory_bytes, offer.shares) > 0
     )
-
-
-def _drawn_by(device: Device) -> Mapping[str, int]:
-    if device.partition is not None:
-        return counters_drawn(device.partition)
-    return counters_drawn_by_whole(device.gpu.profiles)
 
 
 def _capacity(device: Device) -> JsonObject:

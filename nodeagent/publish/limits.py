@@ -12,7 +12,6 @@ import structlog
 
 from nodeagent.devices.taint import Effect, Taint
 from nodeagent.fields import JsonObject
-from nodeagent.publish.features import LISTS_OF_AN_ATTRIBUTE
 
 log = structlog.get_logger()
 
@@ -78,5 +77,5 @@ def fitting_taints(taints: Sequence[Taint], *, device: str) -> tuple[Taint, ...]
 
 
 def _values_in(value: JsonObject) -> int:
-    lists = (value.get(name) for name in LISTS_OF_AN_ATTRIBUTE)
-    return max(1, sum(len(items) for items in lists if isinstance(items, list)))
+    (content,) = value.values()
+    return len(content) if isinstance(content, list) else 1

@@ -8,7 +8,7 @@ offer set the alarm of the writer. Nothing is written periodically (node-agent.m
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from nodeagent.kube.errors import (
     KubeError,
     NotFoundError,
 )
+from nodeagent.kube.resources import WatchEvent
 from nodeagent.publish import counts
 from nodeagent.publish.alarm import Alarm
 from nodeagent.publish.api import SliceApi
@@ -87,7 +88,7 @@ class Publisher:
             before = self._sync.offer
             if taints is None:
                 taints = {} if before is None else before.taints
-            offer = Offer(inventory, dict(taints), self._shares)
+            offer = Offer(inventory, _in_order(taints), self._shares)
             if offer == before:
                 return
             self._sync.offer = offer
@@ -97,9 +98,9 @@ class Publisher:
         """Publish the devices of the last offer with these taints; nothing before the first."""
         with self._offering:
             before = self._sync.offer
-            if before is None or before.taints == taints:
+            if before is None or before.taints == _in_order(taints):
                 return
-            self._sync.offer = replace(before, taints=dict(taints))
+            self._sync.offer = replace(before, taints=_in_order(taints))
         self.alarm.ring_within(OFFER_SECONDS)
 
     def check_now(self) -> None:
@@ -161,6 +162,14 @@ class Publisher:
         self._seen.replace(listed.items, asked_at=asked_at)
         return listed.resource_version
 
+    def note(self, event: WatchEvent) -> None:
+        """Take over one event of the watch, and plan when to look at what it means."""
+        self._seen.apply(event)
+        if event.type == "DELETED":
+            self.alarm.ring_within(SOON_SECONDS)
+        elif event.type != "BOOKMARK":
+            self.alarm.ring_within(EVENT_SECONDS)
+
     def _watch_from(self, resource_version: str) -> None:
         while not self._stopping.is_set():
             events = self._api.watch_slices(
@@ -169,11 +178,7 @@ class Publisher:
             for event in events:
                 metadata = Fields(event.object, "ResourceSlice").object("metadata")
                 resource_version = metadata.text("resourceVersion")
-                self._seen.apply(event)
-                if event.type == "DELETED":
-                    self.alarm.ring_within(SOON_SECONDS)
-                elif event.type != "BOOKMARK":
-                    self.alarm.ring_within(EVENT_SECONDS)
+                self.note(event)
                 if self._stopping.is_set():
                     return
 
@@ -187,3 +192,8 @@ class Publisher:
             self.list()
         except (KubeError, FieldError) as failure:
             log.warning("slices not read again", reason=str(failure))
+
+
+def _in_order(taints: Mapping[str, Iterable[Taint]]) -> dict[str, tuple[Taint, ...]]:
+    """Return taints so that equal ones are equal, in whatever order they were found."""
+    return {device: tuple(sorted(set(found))) for device, found in taints.items()}

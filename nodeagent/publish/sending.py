@@ -79,6 +79,7 @@ class Sender:
         sent_spec = Fields(sent, "ResourceSlice").object("spec").value
         kept_spec = Fields(stored, "ResourceSlice").object("spec").value
         self.generation = max(self.generation, _generation_of(kept_spec))
+        self._times.learn([kept_spec])
         lost = lost_features(sent_spec, kept_spec)
         if lost:
             self.on_dropped(lost)

@@ -14,9 +14,9 @@ from itertools import groupby
 
 import structlog
 
-from nodeagent.devices.model import Device, Gpu
+from nodeagent.devices.model import Device
 from nodeagent.fields import Fields, JsonObject
-from nodeagent.publish.devices import Offer, counter_set_to_api, device_to_api, draws_on_counters
+from nodeagent.publish.devices import Offer, counter_set_to_api, counters_of, device_to_api
 from nodeagent.publish.features import Feature, Layout, Shape
 from nodeagent.publish.limits import (
     COUNTER_SETS_PER_SLICE,
@@ -47,25 +47,31 @@ class DesiredSlice:
 
 def slices_of(offer: Offer, shape: Shape) -> tuple[DesiredSlice, ...]:
     """Return the slices for an offer, at least one: an empty one says that the driver is up."""
+    gpus = {device.gpu.minor: device.gpu for device in offer.inventory.devices}
+    counters = {minor: counters_of(gpu, shape=shape) for minor, gpu in gpus.items()}
     offered = [
         device
         for device in offer.inventory.devices
         if _is_nameable(device)
-        and _is_safe_without_counters(device, shape=shape)
+        and (counters[device.gpu.minor] or _is_safe_without_counters(device))
         and _is_safe_without_taints(device, offer=offer, shape=shape)
     ]
     groups = [
-        [device_to_api(device, offer=offer, shape=shape) for device in group]
-        for _, group in groupby(offered, key=lambda device: _group_of(device, shape=shape))
+        [
+            device_to_api(device, offer=offer, shape=shape, gpu_counters=counters[device.gpu.minor])
+            for device in group
+        ]
+        for _, group in groupby(
+            offered, key=lambda device: device.gpu.minor if counters[device.gpu.minor] else None
+        )
     ]
-    gpus = {
-        device.gpu.minor: device.gpu
-        for device in offered
-        if draws_on_counters(device.gpu, shape=shape)
-    }
+    sets = [
+        counter_set_to_api(minor, counters[minor])
+        for minor in dict.fromkeys(device.gpu.minor for device in offered)
+        if counters[minor]
+    ]
     if shape.layout is Layout.MIXED:
-        return tuple(_mixed(groups, gpus.values())) or (DesiredSlice(),)
-    sets = [counter_set_to_api(gpu) for gpu in gpus.values()]
+        return tuple(_mixed(groups, sets)) or (DesiredSlice(),)
     return (
         *(DesiredSlice(shared_counters=chunk) for chunk in _chunks(sets, COUNTER_SETS_PER_SLICE)),
         *(
@@ -95,17 +101,16 @@ def _is_nameable(device: Device) -> bool:
     return False
 
 
-def _is_safe_without_counters(device: Device, *, shape: Shape) -> bool:
+def _is_safe_without_counters(device: Device) -> bool:
     """Hold back what could overlap where nothing would say so (node-agent.md 4.7).
 
     Static partitions exist side by side, so they never overlap. A GPU that is in use in parts is
     not offered whole.
     """
-    gpu = device.gpu
-    if not gpu.is_dynamic or draws_on_counters(gpu, shape=shape):
+    if not device.gpu.is_dynamic:
         return True
-    is_whole = device.partition is None
-    return is_whole and not any(one.instance is not None for one in gpu.partitions)
+    is_in_parts = any(one.instance is not None for one in device.gpu.partitions)
+    return device.partition is None and not is_in_parts
 
 
 def _is_safe_without_taints(device: Device, *, offer: Offer, shape: Shape) -> bool:
@@ -113,13 +118,11 @@ def _is_safe_without_taints(device: Device, *, offer: Offer, shape: Shape) -> bo
     return Feature.TAINTS in shape or not any(taint.keeps_away for taint in taints)
 
 
-def _group_of(device: Device, *, shape: Shape) -> int | None:
-    return device.gpu.minor if draws_on_counters(device.gpu, shape=shape) else None
-
-
-def _mixed(groups: Iterable[Sequence[JsonObject]], gpus: Iterable[Gpu]) -> Iterator[DesiredSlice]:
+def _mixed(
+    groups: Iterable[Sequence[JsonObject]], sets: Iterable[JsonObject]
+) -> Iterator[DesiredSlice]:
     """Put each GPU's counters and devices into one slice: there, no reference leaves a slice."""
-    sets = {Fields(one, "").text("name"): one for one in map(counter_set_to_api, gpus)}
+    by_name = {Fields(one, "").text("name"): one for one in sets}
     for group in groups:
         consumed = Fields(group[0], "device").objects("consumesCounters")
         if not consumed:
@@ -129,7 +132,9 @@ def _mixed(groups: Iterable[Sequence[JsonObject]], gpus: Iterable[Gpu]) -> Itera
         if len(devices) < len(group):
             left_out = [device["name"] for device in group[len(devices) :]]
             log.warning("devices left out", devices=left_out, reason="one slice holds no more")
-        yield DesiredSlice(devices=devices, shared_counters=(sets[consumed[0].text("counterSet")],))
+        yield DesiredSlice(
+            devices=devices, shared_counters=(by_name[consumed[0].text("counterSet")],)
+        )
 
 
 def _within_a_mixed_slice(devices: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -61,7 +61,9 @@ class Sync:
     _sender: Sender = field(init=False)
     _published: _Published | None = field(default=None, init=False)
     _used: tuple[Offer, frozenset[Feature]] | None = field(default=None, init=False)
-    _known_faults: tuple[str, ...] = field(default=(), init=False)
+    _built: tuple[Offer, Shape, tuple[DesiredSlice, ...] | None] | None = field(
+        default=None, init=False
+    )
     _is_resuming: bool = field(default=False, init=False)
     _node_uid: str | None = field(default=None, init=False)
 
@@ -140,12 +142,13 @@ class Sync:
     def _desired(self, offer: Offer, shape: Shape | None) -> tuple[DesiredSlice, ...] | None:
         if shape is None:
             return None if self._published is None else self._published.slices
-        slices = slices_of(offer, shape)
-        faults = faults_of(slices)
-        if faults and faults != self._known_faults:
-            log.error("inventory not published", faults=faults)
-        self._known_faults = faults
-        return None if faults else slices
+        if self._built is None or self._built[:2] != (offer, shape):
+            slices = slices_of(offer, shape)
+            faults = faults_of(slices)
+            if faults:
+                log.error("inventory not published", faults=faults)
+            self._built = offer, shape, None if faults else slices
+        return self._built[2]
 
     def _publish(self, wanted: _Published, stored: tuple[JsonObject, ...]) -> None:
         self._sender.look_at(stored, wanted=[one.spec_members() for one in wanted.slices])

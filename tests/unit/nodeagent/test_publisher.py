@@ -1,6 +1,5 @@
 """The publisher's threads against an API server in memory that can misbehave."""
 
-import copy
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,18 +107,6 @@ def test_no_slice_is_created_twice_while_the_watch_lags() -> None:
     assert server.writes == 3
 
 
-def test_new_hardware_is_one_write_in_place() -> None:
-    server = SliceServer()
-    with publishing(server, an_inventory()) as publisher:
-        server.wait_until(server.is_whole)
-        name = next(iter(server.stored))
-        publisher.offer(Inventory.of([a_gpu(n) for n in range(3)], source=Source.SIMULATED))
-        server.wait_until(lambda: len(server.devices()) == 3)
-
-    assert list(server.stored) == [name]
-    assert server.writes == 2
-
-
 @pytest.mark.parametrize(
     "failure",
     [
@@ -137,19 +124,6 @@ def test_a_failed_write_is_tried_again(failure: KubeError) -> None:
         server.wait_until(server.is_whole)
 
     assert server.attempts == 5
-
-
-def test_a_slice_that_somebody_changed_in_between_is_put_right() -> None:
-    server = SliceServer()
-    with publishing(server, an_inventory()) as publisher:
-        server.wait_until(server.is_whole)
-        with server.changed:
-            server.hides_events = True
-            foreign = copy.deepcopy(next(iter(server.stored.values())))
-            foreign["spec"]["devices"] = []
-            server.put(foreign)
-        publisher.offer(Inventory.of([a_gpu(0)], source=Source.SIMULATED))
-        server.wait_until(lambda: server.devices() == ["gpu-0"])
 
 
 def test_a_server_that_cannot_be_listed_is_tried_again() -> None:

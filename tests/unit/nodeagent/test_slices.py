@@ -11,10 +11,11 @@ from nodeagent.devices.model import Device, Gpu, Inventory, MigMode, Source
 from nodeagent.devices.profiles import PROFILES, gpus
 from nodeagent.devices.taint import Effect, Taint
 from nodeagent.publish.attributes import semantic_version
-from nodeagent.publish.devices import Offer, device_to_api
+from nodeagent.publish.devices import Offer, counters_of, device_to_api
 from nodeagent.publish.features import Feature, Layout, Shape, features_of
 from nodeagent.publish.slices import DesiredSlice, faults_of, slices_of
 from tests.builders.agents import a_gpu, a_mig_inventory, an_inventory
+from tests.builders.publication import hopper_inventory
 
 ALL = Shape()
 SICK = Taint("gpu.nvidia.com/xid", "79", Effect.NO_SCHEDULE)
@@ -38,7 +39,10 @@ def described(
     taints: tuple[Taint, ...] = (),
 ) -> dict[str, Any]:
     offer = Offer(Inventory((device,), source), {device.name: taints}, shares)
-    api: dict[str, Any] = json.loads(json.dumps(device_to_api(device, offer=offer, shape=shape)))
+    described = device_to_api(
+        device, offer=offer, shape=shape, gpu_counters=counters_of(device.gpu, shape=shape)
+    )
+    api: dict[str, Any] = json.loads(json.dumps(described))
     return api
 
 
@@ -133,12 +137,6 @@ def test_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 )
 def test_versions_become_strictly_semantic_or_nothing(version: str, expected: str | None) -> None:
     assert semantic_version(version) == expected
-
-
-def hopper_inventory(count: int = 2) -> Inventory:
-    """Whole GPUs and their partitions side by side: dynamic MIG without a reset."""
-    found = gpus("h100x8", node_name="gpu-01", is_dynamic=True)[:count]
-    return Inventory.of(found, source=Source.SIMULATED)
 
 
 def static_inventory() -> Inventory:
