@@ -39,7 +39,7 @@ log = structlog.get_logger()
 BATCH_EVENTS: Final = 200
 BATCH_SECONDS: Final = 0.2
 PAUSE_SECONDS: Final = 0.01
-"""A stream that is silent for this long has paused."""
+"""A stream that is silent for this long has paused; or for as long as the last batch took."""
 
 POLL_SECONDS: Final = 1.0
 SHORTEST_WATCH_SECONDS: Final = 5.0
@@ -110,6 +110,7 @@ def _list_or_watch(window: Window, *, client: Client) -> None:
 
 def _watch(window: Window, *, client: Client, resource_version: str) -> None:
     began_at = time.monotonic()
+    pause_seconds = PAUSE_SECONDS
     with open_watch(
         client,
         window.kind,
@@ -122,23 +123,28 @@ def _watch(window: Window, *, client: Client, resource_version: str) -> None:
             note_contact(cursor, resource_version=resource_version)
         while not stream.at_end and window.seconds_left > 0:
             window.check()
-            if events := _gather(stream):
+            if events := _gather(stream, pause_seconds=pause_seconds):
+                flushed_at = time.monotonic()
                 _flush(window, events, after=resource_version)
                 resource_version = events[-1].resource_version
+                took_seconds = time.monotonic() - flushed_at
+                pause_seconds = min(max(took_seconds, PAUSE_SECONDS), BATCH_SECONDS)
     if window.seconds_left > 0 and time.monotonic() - began_at < SHORTEST_WATCH_SECONDS:
         raise ApiError("the API server ended the watch as soon as it had begun")
 
 
-def _gather(stream: Watch) -> list[WatchEvent]:
+def _gather(stream: Watch, *, pause_seconds: float) -> list[WatchEvent]:
     """Return the next batch; empty if nothing came within `POLL_SECONDS`.
 
-    May exceed `BATCH_EVENTS` by what one read of the stream held.
+    Where writing takes long, more to write is waited for as long: events that come one by one
+    cannot outrun it then, and half of the time is left to others. May exceed `BATCH_EVENTS` by
+    what one read of the stream held.
     """
     events = stream.read(timeout_seconds=POLL_SECONDS)
     closes_at = time.monotonic() + BATCH_SECONDS
     while events and len(events) < BATCH_EVENTS and time.monotonic() < closes_at:
         try:
-            more = stream.read(timeout_seconds=PAUSE_SECONDS)
+            more = stream.read(timeout_seconds=pause_seconds)
         except ApiError:
             # Raised again by the next read; what came before it is written first.
             break
