@@ -16,7 +16,7 @@ from typing import Final
 
 from nodeagent import __version__
 from nodeagent.claims.entry import Entry, State
-from nodeagent.claims.entry_format import entry_from_json, entry_to_json
+from nodeagent.claims.entry_format import entry_from_json, entry_salvaged, entry_to_json
 from nodeagent.claims.errors import CorruptCheckpointError
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
 
@@ -46,6 +46,12 @@ class Checkpoint:
     """A newer agent wrote the file: what is completed is answered, nothing is changed."""
 
     unknown: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def speaking(self) -> Mapping[str, Entry]:
+        """All entries, with what can be told of those set aside: they hold devices, too."""
+        salvaged = {uid: entry_salvaged(uid, raw) for uid, raw in self.unreadable.items()}
+        return {**salvaged, **self.entries}
 
     def with_entry(self, entry: Entry) -> "Checkpoint":
         """Return a checkpoint with this entry in place of any of the same UID."""

@@ -4,7 +4,8 @@ Members that this version does not know are kept, at a device as at an entry: th
 them may come back and need them to undo its work (node-agent.md 2.6).
 """
 
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
@@ -65,6 +66,30 @@ def entry_from_json(fields: Fields) -> Entry:
         error=fields.optional_text("error"),
         unknown=_others(fields, known=_ENTRY_MEMBERS),
     )
+
+
+def entry_salvaged(claim_uid: str, written: Json) -> Entry:
+    """Make of an entry that cannot be read what is needed to keep its devices, and to undo it."""
+    fields = Fields(written if isinstance(written, dict) else {}, claim_uid)
+    listed = fields.value.get("devices")
+    return Entry(
+        uid=claim_uid,
+        namespace="",
+        name="",
+        state=State.COMPLETED,
+        resource_version="",
+        changed_at=datetime.now(UTC),
+        devices=tuple(_devices_salvaged(listed if isinstance(listed, list) else [])),
+    )
+
+
+def _devices_salvaged(listed: list[Json]) -> Iterator[PlannedDevice]:
+    for device in listed:
+        try:
+            yield _device_from_json(Fields.of(device, "device"))
+        except FieldError:
+            # Without a name and a place there is nothing to undo.
+            continue
 
 
 def _moment(fields: Fields, name: str) -> datetime:

@@ -23,7 +23,7 @@ from nodeagent.claims.allocation import AllocatedClaim
 from nodeagent.claims.describing import Describing
 from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import UNSETTLED, Entry, PlannedDevice, State
-from nodeagent.claims.errors import ClaimsError
+from nodeagent.claims.errors import ClaimsError, NewerCheckpointError
 from nodeagent.claims.injection import Injection
 from nodeagent.claims.ledger import Ledger
 from nodeagent.devices.errors import DevicesError, DriverTimeoutError
@@ -103,7 +103,10 @@ class Execution:
             ClaimsError, DevicesError, OSError: it cannot be undone now; asking again goes on.
 
         """
-        entry = self.ledger.read().entries.get(claim_uid)
+        checkpoint = self.ledger.read()
+        if checkpoint.is_read_only:
+            raise NewerCheckpointError("a newer agent wrote the checkpoint: only it may change it")
+        entry = checkpoint.speaking.get(claim_uid)
         if entry is not None and entry.holds_devices:
             entry = replace(entry, state=State.UNPREPARING, changed_at=datetime.now(UTC))
             self.ledger.put(entry)
@@ -161,7 +164,7 @@ class Execution:
         if entry is None or not entry.holds_devices:
             self.effects.end_mps(claim_uid)
             return
-        others = self.ledger.read().entries.values()
+        others = self.ledger.read().speaking.values()
         try:
             self.effects.undo(entry, others=others, inventory=self.inventory())
         except EXPECTED as error:

@@ -179,13 +179,15 @@ class Preparer:
             self.execution.undo(entry.uid)
         elif entry is not None and entry.state in UNSETTLED:
             self.execution.settle(entry)
+        elif reference.uid in checkpoint.unreadable:
+            self.execution.undo(reference.uid)
         obstacle = self._obstacle(read.uid, planned, inventory)
         return obstacle or self.execution.carry_out(read, planned, inventory)
 
     def _obstacle(
         self, claim_uid: str, planned: tuple[PlannedDevice, ...], inventory: Inventory
     ) -> Conflict | Refusal | None:
-        entries = tuple(self.ledger.entries.values())
+        entries = tuple(self.ledger.read().speaking.values())
         conflict = conflict_of(planned, claim_uid=claim_uid, entries=entries)
         if conflict is not None:
             return conflict

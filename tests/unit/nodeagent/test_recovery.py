@@ -1,5 +1,6 @@
 """What a start makes of what the last run left, and the chores that put the rest right."""
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.builders.agents import (
     AgentNode,
     a_claim_of_pod,
     a_gpu,
+    a_mig_inventory,
     an_entry,
     reference_to,
     resealed,
@@ -174,6 +176,56 @@ def test_a_checkpoint_of_a_newer_agent_answers_and_changes_nothing(node: AgentNo
     assert "newer agent" in (node.unprepare(claim) or "")
     assert node.cdi_file(claim).exists()
     assert checkpoint_file(node).read_bytes() == newer
+
+
+def with_unreadable_entry(node: AgentNode, claim: JsonObject) -> None:
+    """Give a claim a state that another version of the same format might have."""
+    content = json.loads(checkpoint_file(node).read_bytes())
+    content["claims"][reference_to(claim).uid]["state"] = "suspended"
+    checkpoint_file(node).write_bytes(
+        resealed(json.dumps(content).encode(), claims=content["claims"])
+    )
+
+
+def test_an_entry_that_cannot_be_read_keeps_its_device_until_it_is_undone(tmp_path: Path) -> None:
+    node = AgentNode(tmp_path, inventory=a_mig_inventory(), pool="mig-01")
+    device = "gpu-0-mig-1g5gb-19-0"
+    claim, rival = (
+        a_claim_of_pod(a_result(device, pool="mig-01"), name=name) for name in ("kept", "rival")
+    )
+    node.claims.put(claim, rival)
+    node.prepare(claim)
+    with_unreadable_entry(node, claim)
+
+    node.restart()
+
+    assert node.cdi_file(claim).exists()
+    assert isinstance(node.prepare(rival), Refusal)
+    assert node.unprepare(claim) is None
+    assert not node.cdi_file(claim).exists()
+    assert isinstance(node.prepare(rival), tuple)
+
+
+def test_an_entry_that_cannot_be_read_is_made_anew_when_kubelet_asks_again(tmp_path: Path) -> None:
+    node = AgentNode(tmp_path, inventory=a_mig_inventory(), pool="mig-01")
+    claim = a_claim_of_pod(a_result("gpu-0-mig-1g5gb-19-0", pool="mig-01"))
+    node.claims.put(claim)
+    node.prepare(claim)
+    with_unreadable_entry(node, claim)
+    node.restart()
+
+    assert isinstance(node.prepare(claim), tuple)
+    assert state_of(node, claim) is State.COMPLETED
+
+
+def test_under_a_newer_checkpoint_no_file_is_removed_either(node: AgentNode) -> None:
+    claim = prepared(node)
+    newer = resealed(checkpoint_file(node).read_bytes(), formatVersion=99, claims={})
+    checkpoint_file(node).write_bytes(newer)
+    node.restart()
+
+    assert "newer agent" in (node.unprepare(claim) or "")
+    assert node.cdi_file(claim).exists()
 
 
 def repair(node: AgentNode) -> tuple[str, ...]:
