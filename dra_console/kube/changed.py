@@ -76,6 +76,9 @@ class ChangedPage:
 
     resource_version: str
 
+    size_bytes: int
+    """Of the answer, which lives as long as one of `changed` does."""
+
     @property
     def items(self) -> list[JsonObject]:
         """Decode those that are not known, in v1."""
@@ -148,7 +151,7 @@ def _read(raw: bytes, *, served: Kind, is_known: IsKnown) -> tuple[ChangedPage, 
         if not is_known(identity)
     ]
     version, position = listed.metadata.resource_version, listed.metadata.position
-    return ChangedPage(identities, changed, version), position
+    return ChangedPage(identities, changed, version, len(raw)), position
 
 
 def _read_whole(raw: bytes, *, served: Kind, is_known: IsKnown) -> tuple[ChangedPage, str]:
@@ -159,7 +162,7 @@ def _read_whole(raw: bytes, *, served: Kind, is_known: IsKnown) -> tuple[Changed
         for identity, item in zip(identities, page.items, strict=True)
         if not is_known(identity)
     ]
-    return ChangedPage(identities, changed, page.resource_version), position
+    return ChangedPage(identities, changed, page.resource_version, len(raw)), position
 
 
 @lru_cache(maxsize=16)

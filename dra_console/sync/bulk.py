@@ -241,12 +241,14 @@ def _decoded(value: Any) -> Any:  # noqa: ANN401 - a value of any field
 
 def _time_texts(values: Sequence[datetime | None], *, zone: tzinfo) -> list[str | None]:
     """Write times as Django does for SQLite: in the database's zone, without saying so."""
-    # Most rows of a batch were seen at the same time.
-    texts = {
-        value: None if value is None else str(value.astimezone(zone).replace(tzinfo=None))
-        for value in {*values}
-    }
+    # Many rows of a batch were seen at the same time.
+    texts = {value: None if value is None else _time_text(value, zone) for value in {*values}}
     return [texts[value] for value in values]
+
+
+def _time_text(value: datetime, zone: tzinfo) -> str:
+    # Cut off is the zone, which follows the seconds or, where there are any, their fraction.
+    return value.astimezone(zone).isoformat(" ")[: 26 if value.microsecond else 19]
 
 
 def _plain_texts(values: Sequence[str | None]) -> list[str | None]:

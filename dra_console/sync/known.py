@@ -22,7 +22,7 @@ class KnownVersions:
 
     def holds(self, identity: Identity) -> bool:
         """Tell whether an object is mirrored in this very version."""
-        version = self.versions.get(ObjectKey(identity.namespace, identity.name))
+        version = self.versions.get(ObjectKey.of(identity))
         return version == (identity.uid, identity.resource_version)
 
 

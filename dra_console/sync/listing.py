@@ -1,11 +1,12 @@
 """List a kind whole and bring its rows in line, page by page."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import structlog
 
-from dra_console.kube.changed import ChangedPage
+from dra_console.kube.changed import SentObject
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import Kind
 from dra_console.mirror.clock import database_now
@@ -21,11 +22,16 @@ from dra_console.sync.window import Window
 log = structlog.get_logger()
 
 
+WRITE_BYTES: Final = 3_000_000
+"""Of answers that are written in one transaction, if they are more than one: four pages of
+claims, or one of slices with eight GPUs each."""
+
+
 def list_all(window: Window, *, client: Client) -> None:
     """Bring all rows in line with a full list, and the cursor to the list's version.
 
-    Pages are written as they come, the last one together with the sweep and the cursor. A
-    crash in between leaves no cursor, so the next window lists again.
+    Pages are written as they come, a few at a time, the last ones together with the sweep and
+    the cursor. A crash in between leaves no cursor, so the next window lists again.
 
     Raises:
         ExpiredError: the server forgot the list in its middle; list again.
@@ -38,35 +44,43 @@ def list_all(window: Window, *, client: Client) -> None:
         # Stays true while this window alone writes: `writing` refuses once another has.
         known = known_versions(window.cluster, kind=window.kind)
     listed: set[ObjectKey] = set()
-    page: ChangedPage | None = None
-    for following in client.changed_pages(window.kind, is_known=known.holds):
+    unwritten: list[SentObject] = []
+    held_bytes = 0
+    version = ""
+    for page in client.changed_pages(window.kind, is_known=known.holds):
         if not window.confirm_cluster(client):
             # Which of the two sent this page, and so its version, nobody can tell.
             raise NotOurTurnError("another cluster answers since the list began")
-        if page is not None:
+        if unwritten and held_bytes + page.size_bytes > WRITE_BYTES:
             with window.writing():
-                now = database_now()
-                write_page(window.cluster, kind=window.kind, page=page, known=known, seen_at=now)
-        page = following
-        listed.update(_keys_of(page))
+                _write(window, unwritten, known=known, seen_at=database_now())
+            unwritten, held_bytes = [], 0
+        if page.changed:
+            unwritten += page.changed
+            held_bytes += page.size_bytes
+        version = page.resource_version
+        listed.update(map(ObjectKey.of, page.identities))
         window.check()
-    if page is None:
-        raise AssertionError("a list has at least one page")
     with window.writing() as cursor:
         now = database_now()
-        write_page(window.cluster, kind=window.kind, page=page, known=known, seen_at=now)
+        _write(window, unwritten, known=known, seen_at=now)
         sweep(window.cluster, kind=window.kind, listed=listed, seen_at=now, stored=known.names)
         cursor.relists += cursor.listed_at is not None
         cursor.listed_at = now
-        note_contact(cursor, resource_version=page.resource_version)
+        note_contact(cursor, resource_version=version)
     log.info("listed", **window.facts, objects=len(listed))
 
 
-def write_page(
-    cluster: Cluster, *, kind: Kind, page: ChangedPage, known: KnownVersions, seen_at: datetime
+def write_sent(
+    cluster: Cluster,
+    *,
+    kind: Kind,
+    sent: Sequence[SentObject],
+    known: KnownVersions,
+    seen_at: datetime,
 ) -> None:
-    """Write what of a page is not known, in a transaction of the caller's; then it is."""
-    others = write_new(cluster, kind=kind, sent=page.changed, stored=known.names, seen_at=seen_at)
+    """Write objects that are not known, in a transaction of the caller's; then they are."""
+    others = write_new(cluster, kind=kind, sent=sent, stored=known.names, seen_at=seen_at)
     apply(
         cluster,
         kind=kind,
@@ -74,8 +88,10 @@ def write_page(
         seen_at=seen_at,
         stored=known.names,
     )
-    known.names.update(_keys_of(page))
+    known.names.update(ObjectKey.of(each.identity) for each in sent)
 
 
-def _keys_of(page: ChangedPage) -> Iterable[ObjectKey]:
-    return (ObjectKey(namespace, name) for namespace, name, _, _ in page.identities)
+def _write(
+    window: Window, sent: Sequence[SentObject], *, known: KnownVersions, seen_at: datetime
+) -> None:
+    write_sent(window.cluster, kind=window.kind, sent=sent, known=known, seen_at=seen_at)

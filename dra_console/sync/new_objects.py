@@ -62,7 +62,7 @@ def write_new(
     way = WAYS.get(kind.plural)
     if way is None:
         return [*sent]
-    keys = [ObjectKey(each.identity.namespace, each.identity.name) for each in sent]
+    keys = [ObjectKey.of(each.identity) for each in sent]
     times = Counter(keys)
     texts = (
         plain_text(each)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from dra_console.allocator.model import Json, JsonObject
+from dra_console.kube.changed import Identity
 from dra_console.kube.lenient import INTEGERS, LEFT_OUT
 from dra_console.sync.errors import NoIdentityError
 from dra_console.sync.reading import object_in, text_in, time_in
@@ -23,6 +24,11 @@ class ObjectKey(NamedTuple):
 
     namespace: str
     name: str
+
+    @classmethod
+    def of(cls, identity: Identity) -> "ObjectKey":
+        """Take it from what a list says of an object."""
+        return cls(identity.namespace, identity.name)
 
 
 class Metadata(NamedTuple):

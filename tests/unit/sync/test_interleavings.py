@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_console.allocator.model import JsonObject
-from dra_console.kube.changed import Identity
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Kind
 from dra_console.mirror.models import Cluster, DeviceAssignment
 from dra_console.sync.known import known_versions
+from dra_console.sync.listing import write_sent
 from dra_console.sync.objects import ObjectKey, metadata_of
 from dra_console.sync.reconcile import apply, sweep
 from tests.builders.objects import (
@@ -24,6 +24,7 @@ from tests.builders.objects import (
     a_slice,
     an_allocated_claim,
 )
+from tests.unit.sync.pages import a_page
 from tests.unit.sync.rows import at_version, rows_of
 
 pytestmark = pytest.mark.long
@@ -150,18 +151,12 @@ class Follower:
 
     def _list(self, version: int) -> None:
         state = self.history.states[version]
-        known = known_versions(self.cluster, kind=self.kind) if self.skips_known else None
-        apply(
-            self.cluster,
-            kind=self.kind,
-            objects=[
-                subject
-                for subject in state.values()
-                if known is None or not known.holds(identity_of(subject))
-            ],
-            seen_at=NOON,
-            stored=None if known is None else known.names,
-        )
+        if self.skips_known:
+            known = known_versions(self.cluster, kind=self.kind)
+            page = a_page(self.kind, [*state.values()], is_known=known.holds)
+            write_sent(self.cluster, kind=self.kind, sent=page.changed, known=known, seen_at=NOON)
+        else:
+            apply(self.cluster, kind=self.kind, objects=state.values(), seen_at=NOON)
         sweep(self.cluster, kind=self.kind, listed=state.keys(), seen_at=NOON)
         self.cursor = version
 
@@ -175,11 +170,6 @@ class Follower:
             seen_at=NOON,
         )
         self.cursor = version
-
-
-def identity_of(subject: JsonObject) -> Identity:
-    metadata = metadata_of(subject)
-    return Identity(*metadata.key, metadata.uid, metadata.resource_version)
 
 
 @pytest.mark.django_db

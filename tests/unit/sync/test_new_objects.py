@@ -1,19 +1,15 @@
 """New objects become the same rows, whether they are read in compiled code or leniently."""
 
-import json
-
-import orjson
 import pytest
 from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dra_console.allocator.model import Json, JsonObject
-from dra_console.kube.changed import ChangedPage, changed_pages_of
+from dra_console.allocator.model import JsonObject
 from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Kind
 from dra_console.mirror.models import Cluster, Device, ObjectChange, ObjectProblem
 from dra_console.sync.claims import POD_CLAIM_NAME
 from dra_console.sync.known import known_versions
-from dra_console.sync.listing import write_page
+from dra_console.sync.listing import write_sent
 from dra_console.sync.new_objects import write_new
 from dra_console.sync.objects import metadata_of
 from dra_console.sync.reconcile import apply
@@ -29,6 +25,7 @@ from tests.builders.objects import (
     an_allocated_claim,
 )
 from tests.builders.odd import an_opaque, odd_objects
+from tests.unit.sync.pages import a_page, page_of, text_of
 from tests.unit.sync.rows import at_version, rows_of
 
 pytestmark = pytest.mark.django_db
@@ -40,35 +37,13 @@ def of_kind(kind: Kind, objects: list[JsonObject]) -> list[JsonObject]:
     return [each for each in objects if each["kind"] == kind.kind]
 
 
-def a_page(kind: Kind, raw: bytes) -> ChangedPage:
-    (page,) = changed_pages_of(lambda asked, _: (raw, asked), kind, is_known=lambda _: False)
-    return page
-
-
-def text_of(objects: list[JsonObject]) -> bytes:
-    """Spell a list as an API server does, whose entries do not say what they are."""
-    items: list[Json] = [
-        {key: value for key, value in each.items() if key not in {"apiVersion", "kind"}}
-        for each in objects
-    ]
-    return json_of({"metadata": {"resourceVersion": "9"}, "items": items})
-
-
-def json_of(value: Json) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        # Half a surrogate pair, which Python writes as an API server would pass it on.
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
 def by_page(cluster: Cluster, kind: Kind, raw: bytes) -> None:
     known = known_versions(cluster, kind=kind)
-    write_page(cluster, kind=kind, page=a_page(kind, raw), known=known, seen_at=SEEN_AT)
+    write_sent(cluster, kind=kind, sent=page_of(kind, raw).changed, known=known, seen_at=SEEN_AT)
 
 
 def leniently(cluster: Cluster, kind: Kind, raw: bytes) -> None:
-    apply(cluster, kind=kind, objects=a_page(kind, raw).items, seen_at=SEEN_AT)
+    apply(cluster, kind=kind, objects=page_of(kind, raw).items, seen_at=SEEN_AT)
 
 
 def everything_of(cluster: Cluster) -> set[str]:
@@ -161,7 +136,7 @@ RICH = {RESOURCE_SLICES: rich_slices, RESOURCE_CLAIMS: rich_claims}
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
 def test_usual_objects_are_written_the_quick_way(kind: Kind) -> None:
     cluster = Cluster.objects.create(name="prod")
-    page = a_page(kind, text_of(RICH[kind]()))
+    page = a_page(kind, RICH[kind]())
 
     others = write_new(cluster, kind=kind, sent=page.changed, stored=set(), seen_at=SEEN_AT)
 
