@@ -12,7 +12,7 @@ HERE: Final = Path(__file__).parent
 SONAME: Final = "libnvidia-ml.so.1"
 FLAGS: Final = (
     "-shared", "-fPIC", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread",
-    f"-Wl,-soname,{SONAME}",
+    f"-Wl,-soname,{SONAME},-Bsymbolic",
 )  # fmt: skip
 
 

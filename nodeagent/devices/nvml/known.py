@@ -145,9 +145,11 @@ class KnownGpus:
         driver = DriverFacts.ask(self.calls)
         found: dict[str, Gpu] = {}
         failed: set[str] = set()
+        addresses: set[str | None] = set()
         for uuid, handle in self._reachable():
             try:
                 gpu = facts_of(handle, calls=self.calls, driver=driver, sysfs=self.settings.sysfs)
+                addresses.add(gpu.pci_bus_id)
                 if not any(part in (gpu.product_name or "") for part in DISPLAY_ONLY):
                     found[uuid] = self._with_partitions(gpu, handle)
             except pynvml.NVMLError as error:
@@ -159,13 +161,13 @@ class KnownGpus:
             self.progress()
         known = self.gpus.keys() & (self._lost | failed)
         self.gpus = found | {uuid: self.gpus[uuid] for uuid in sorted(known)}
-        self._compare_with_pci_tree()
+        self._compare_with_pci_tree(addresses)
         return not failed
 
-    def _compare_with_pci_tree(self) -> None:
+    def _compare_with_pci_tree(self, found: set[str | None]) -> None:
         sysfs = self.settings.sysfs
         there = {a for a in nvidia_gpus(sysfs) if driver_of(sysfs, a) not in OTHER_DRIVERS}
-        missing = there - {gpu.pci_bus_id for gpu in self.gpus.values()}
+        missing = there - found
         if missing:
             self.note("warning", "gpus in the pci tree unknown to nvml", gpus=sorted(missing))
 

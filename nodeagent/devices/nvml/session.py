@@ -45,6 +45,7 @@ class NvmlSession:
     _calls: Calls = field(init=False)
     _known: KnownGpus = field(init=False)
     _watch: Watch = field(init=False)
+    _has_changed: bool = field(default=False, init=False)
     _watched: frozenset[str] = field(default=frozenset(), init=False)
     _physician: Physician = field(init=False)
 
@@ -64,6 +65,7 @@ class NvmlSession:
         """
         self._open()
         self._known.rescan()
+        self._has_changed = False
         if self._known.gpus.keys() != self._watched:
             self._watch.over(self._known.handles_of_gpus())
             self._watched = frozenset(self._known.gpus)
@@ -71,7 +73,8 @@ class NvmlSession:
 
     def read(self) -> tuple[Reading, ...]:
         """Read what the pool offers: whole GPUs, and partitions that exist."""
-        if not self._is_open:
+        if not self._is_open or self._has_changed:
+            # Partitions that were just made have no handles yet.
             self.discover()
         readings: list[Reading] = []
         for gpu in self._known.gpus.values():
@@ -107,10 +110,12 @@ class NvmlSession:
         )
         if profile is None or start not in profile.starts:
             raise UnsupportedError(f"{gpu_uuid} has no profile {profile_id} at slice {start}")
+        self._has_changed = True
         return actions.create_partition(handle, profile, start, note=self.note)
 
     def destroy_partition(self, gpu_uuid: str, instance: Instance) -> None:
         _, handle = self._find(gpu_uuid)
+        self._has_changed = True
         actions.destroy_partition(handle, instance)
 
     def instances(self, gpu_uuid: str) -> tuple[Instance, ...]:
@@ -133,6 +138,7 @@ class NvmlSession:
             with self._watch.paused():
                 switch()
         self._calls.forget()
+        self._has_changed = True
 
     def set_compute_mode(self, gpu_uuid: str, exclusive: bool) -> None:  # noqa: FBT001 - as in GpuControl
         _, handle = self._find(gpu_uuid)

@@ -89,6 +89,12 @@ class WorkerGpus:
     _vitals_at: float = field(default=0.0, init=False)
     _without_nodes: frozenset[int] = field(default=frozenset(), init=False)
 
+    @property
+    def worker_pid(self) -> int | None:
+        """The process id of the worker, while one runs: whoever measures this agent counts it."""
+        worker = self._worker
+        return worker.pid if worker is not None else None
+
     def discover(self) -> tuple[Gpu, ...]:
         gpus = self._ask("discover", result=tuple[Gpu, ...])
         self._make_missing_nodes(gpus)

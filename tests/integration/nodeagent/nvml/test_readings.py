@@ -82,7 +82,6 @@ def test_a_partition_has_readings_of_its_own_and_none_of_its_gpus(
     instance = gpus.create_partition(uuid, 9, 4)
     machine.processes = [(uuid, 10, 500, instance.gpu_instance_id), (uuid, 11, 500, 9)]
     machine.write()
-    gpus.discover()
 
     (reading,) = gpus.read()
 

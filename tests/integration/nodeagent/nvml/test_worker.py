@@ -246,7 +246,7 @@ def test_a_worker_ends_with_its_agent_even_while_the_driver_hangs(machine: FakeM
         "from nodeagent.devices.settings import Settings;"
         f"from {proxy.__name__} import WorkerGpus;"
         "g = WorkerGpus(Settings(driver_root=Path(sys.argv[1])));"
-        "Timer(1, lambda: print(g._worker.pid, flush=True)).start(); g.discover()"
+        "Timer(1, lambda: print(g.worker_pid, flush=True)).start(); g.discover()"
     )
     agent = subprocess.Popen(
         [sys.executable, "-c", program, machine.root],
