@@ -16,7 +16,7 @@ import pytest
 from tests.cluster.rig import Cluster, running_cluster
 from tests.cluster.rig.lifecycle import RUNNING, keep_logs
 from tests.cluster.tools.building import missing_programs
-from tests.cluster.tools.recipes import CDI, CONTAINERD, KUBERNETES, Recipe, locate
+from tests.cluster.tools.recipes import CDI, CONTAINERD, KUBERNETES, TOOLKIT, Recipe, locate
 from tests.programs import need
 
 StartCluster = Callable[..., Cluster]
@@ -61,6 +61,13 @@ def cdi_reference() -> Path:
     """Return the program that answers with the code of container runtimes."""
     need_programs(CDI)
     return locate("cdi-reference")
+
+
+@pytest.fixture(scope="session")
+def nvidia_cdi_hook() -> Path:
+    """Return NVIDIA's own program that finishes containers."""
+    need_programs(TOOLKIT)
+    return locate("nvidia-cdi-hook")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ started by containerd's own client, without kubelet; `test_devices_in_pods` goes
 import json
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,11 @@ from nodeagent.cdi.hooks import install_hook
 from nodeagent.cdi.metadata import Description, container_path
 from nodeagent.cdi.metadata_files import MetadataFiles
 from nodeagent.claims.mps import MpsDaemons
-from tests.builders.cdi_files import DRIVER, MPS_ID, ClaimFile, claim_files
+from tests.builders.cdi_files import BUS_ID, DRIVER, MPS_ID, ClaimFile, claim_files
 from tests.builders.cdi_resolver import resolve
-from tests.builders.drivers import VERSION, FakeDriver, a_driver, write
+from tests.builders.drivers import LIBRARIES, VERSION, FakeDriver, a_driver, write
 from tests.cluster.rig import Containerd, StartError, running_containerd
+from tests.programs import need
 
 LOOK = """
 busybox find /dev -type c -o -type b | while read -r node; do
@@ -183,6 +185,46 @@ def test_a_container_reads_what_it_is_told_of_its_devices(node: Node) -> None:
     told = node.containerd.run("cat", path, cdi_devices=ids)
 
     assert told.encode() == description.to_stream(generation=1)
+
+
+def test_nvidias_own_program_makes_links_and_the_loaders_cache(
+    node: Node, nvidia_cdi_hook: Path
+) -> None:
+    folder = node.hook_log.parent / "hooked"
+    driver = a_driver(folder)
+    make_library(driver.library(f"libcuda.so.{VERSION}"), soname="libcuda.so.1")
+    (folder / "plugin").mkdir()
+    hook = install_hook(nvidia_cdi_hook, folder / "plugin")
+    mps = MpsDaemons(directory=folder / "mps")
+    full = claim_files(folder / "cdi", driver, hook=hook, mps=mps)[0]
+    text = full.path.read_text().replace("/claim", "/hooked")
+    (node.containerd.plain_cdi_directory / "hooked.json").write_text(text)
+
+    links = (
+        f"/{LIBRARIES}/libcuda.so",
+        f"/{LIBRARIES}/libcuda.so.1",
+        f"/dev/dri/by-path/pci-{BUS_ID}-card",
+    )
+    script = (
+        f"for link in {' '.join(links)}; do busybox readlink $link; done;"
+        " busybox strings /etc/ld.so.cache"
+    )
+    told = node.containerd.run(
+        "sh", "-c", script, cdi_devices=[full.ids[0].replace("/claim", "/hooked")]
+    )
+
+    assert hook.commands == {
+        *("create-symlinks", "update-ldcache"),
+        *("enable-cuda-compat", "disable-device-node-modification"),
+    }
+    assert told.splitlines()[:3] == ["libcuda.so.1", f"libcuda.so.{VERSION}", "../card1"]
+    assert f"/{LIBRARIES}/libcuda.so.1" in told.splitlines()
+
+
+def make_library(path: Path, *, soname: str) -> None:
+    """Put a library without anything in it where text stood: the loader's cache has no text."""
+    command = [need("gcc"), "-shared", f"-Wl,-soname,{soname}", "-x", "c", "/dev/null", "-o"]
+    subprocess.run([*command, str(path)], check=True)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,15 @@ CDI: Final = Recipe(
 )
 """What runtimes judge CDI files and fill containers by, as a program; see its `main.go`."""
 
-RECIPES: Final = (KUBERNETES, CONTAINERD, CDI)
+TOOLKIT: Final = Recipe(
+    name="toolkit",
+    module=HERE / "toolkit",
+    packages={"nvidia-cdi-hook": "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook"},
+    flags=("-ldflags", "-s -w"),
+)
+"""What finishes containers with GPUs on any node; it needs none."""
+
+RECIPES: Final = (KUBERNETES, CONTAINERD, CDI, TOOLKIT)
 
 
 class MissingProgramError(Exception):
