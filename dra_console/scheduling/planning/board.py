@@ -83,10 +83,6 @@ class NodeBoard:
         """Return what is known of all nodes."""
         return self._facts.values()
 
-    def used_on(self, name: str) -> Amounts:
-        """Return what is in use on a node."""
-        return self._use.on(name)
-
     @property
     def columns(self) -> Columns:
         """Return the nodes by position, as the allocator counts them now."""

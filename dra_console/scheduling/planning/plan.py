@@ -72,18 +72,6 @@ def plan_pod(  # noqa: PLR0913 - what a plan is made from
         return Refused(f"a node selector of an allocation is malformed: {error}")
 
 
-def plan_claim(
-    board: NodeBoard,
-    wish: PodWish,
-    claim: ResourceClaim,
-    *,
-    in_flight: Collection[str] = NOBODY,
-    step_budget: int = DEFAULT_STEP_BUDGET,
-) -> Plan:
-    """Plan a claim that is to be allocated before any pod uses it."""
-    return plan_pod(board, wish, (claim,), in_flight=in_flight, step_budget=step_budget)
-
-
 def _sort(
     board: NodeBoard, wish: PodWish, claims: Sequence[ResourceClaim], *, overdue: Collection[str]
 ) -> _Sorted:

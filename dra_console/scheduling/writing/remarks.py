@@ -4,8 +4,6 @@
 v1.37 writes (`events.k8s.io/v1`, stored as `v1`).
 """
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,19 +89,6 @@ def failed_allocation(claim: JsonObject, message: str) -> Remark:
 def deallocated(claim: JsonObject, why: str) -> Remark:
     """Say that a claim gave its devices back before a pod ran with them."""
     return Remark(claim_of(claim), NORMAL, "Deallocated", "Scheduling", shortened(why))
-
-
-def no_nodes(reasons: Iterable[str], *, detail: str = "") -> str:
-    """Fold one reason for each node into kube-scheduler's sentence, with our `detail` behind it.
-
-    Such as `0/3 nodes are available: 1 node is cordoned, 2 cannot allocate all claims.`
-    """
-    counts = Counter(reasons)
-    folded = sorted(f"{count} {reason}" for reason, count in counts.items())
-    total = counts.total()
-    sentence = f"0/{total} nodes are available"
-    sentence += f": {', '.join(folded)}." if folded else "."
-    return f"{sentence} {detail}".rstrip()
 
 
 def shortened(message: str) -> str:

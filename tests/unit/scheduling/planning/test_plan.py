@@ -5,7 +5,7 @@ from typing import Any
 from dra_console.allocator.decoding.decode import decode_claim
 from dra_console.allocator.model import JsonObject
 from dra_console.scheduling.planning.board import NodeBoard
-from dra_console.scheduling.planning.plan import plan_claim, plan_pod
+from dra_console.scheduling.planning.plan import plan_pod
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Plan, Refused, Undecided
 from dra_console.scheduling.planning.wishes import PodWish, wish_of_claim, wish_of_pod
 from tests.builders.boards import a_board, a_ready_node
@@ -185,6 +185,6 @@ def test_a_claim_is_reserved_ahead_on_the_node_that_a_pod_without_requests_would
     wish = wish_of_claim(claim)
     assert isinstance(wish, PodWish)
 
-    plan = plan_claim(a_world(), wish, decode_claim(claim))
+    plan = plan_pod(a_world(), wish, [decode_claim(claim)])
 
     assert devices_of(plan) == ["gpu.nvidia.com/gpu-01/gpu-0"]
