@@ -110,12 +110,18 @@ def a_driver(
     """Make a node whose driver is loaded and installed, with some GPUs."""
     driver = FakeDriver(folder, on_host)
     driver.install()
-    driver.load()
+    a_proc(driver, caps_major=caps_major)
     driver.node(*CONTROL_NODES, *(f"nvidia{minor}" for minor in range(gpus)))
     write(driver.files / "usr/bin/nvidia-smi", "#!/bin/sh\n", mode=0o755)
     write(driver.files / f"usr/lib/firmware/nvidia/{VERSION}/gsp_ga10x.bin", "firmware")
     (driver.files / "lib").symlink_to("usr/lib")
     (driver.files / "lib64").symlink_to(LIBRARIES)
+    return driver
+
+
+def a_proc(driver: FakeDriver, *, caps_major: int = CAPS_MAJOR) -> None:
+    """Have the kernel say that the driver is loaded, with its numbers."""
+    driver.load()
     write(
         driver.proc / "devices",
         "Character devices:\n  1 mem\n195 nvidia\n"
@@ -124,7 +130,6 @@ def a_driver(
     )
     driver.capability("mig/config", 1)
     driver.capability("mig/monitor", 2)
-    return driver
 
 
 def write(path: Path, content: str, *, mode: int = 0o644) -> None:
