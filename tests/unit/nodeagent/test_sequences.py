@@ -21,7 +21,7 @@ import structlog
 from nodeagent.claims.entry import State
 from nodeagent.claims.garbage import sweep
 from nodeagent.claims.repair import repair_claims
-from nodeagent.devices.model import Device, Inventory, Reading, Source
+from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import gpus
 from nodeagent.fields import JsonObject
 from tests.builders.agents import AgentNode, a_gpu, reference_to
@@ -34,13 +34,14 @@ SEQUENCES = int(os.environ.get("DRA_NODE_SEQUENCES", "200"))
 FIRST_SEED = int(os.environ.get("DRA_NODE_SEED", str(random.randrange(2**31))))
 STEPS = 14
 NODE = "mig-01"
-SLICED_GPU = "GPU-7"
 OPERATIONS = ("replace", "link", "unlink")
 EFFECTS = ("create_partition", "destroy_partition", "set_time_slice")
 A_DAY = timedelta(days=1)
 
-_boards = (*gpus("a100x2-mig", node_name=NODE), a_gpu(7, pci_bus_id="0000:f0:00.0"))
-_inventory = Inventory.of(_boards, source=Source.SIMULATED)
+_boards: tuple[Gpu, ...] = (
+    *gpus("a100x2-mig", node_name=NODE),
+    a_gpu(7, pci_bus_id="0000:f0:00.0"),
+)
 
 
 class PowerCutError(BaseException):
@@ -50,10 +51,19 @@ class PowerCutError(BaseException):
 class Life:
     """One node from its first boot on."""
 
-    def __init__(self, directory: Path, chance: random.Random) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        chance: random.Random,
+        *,
+        boards: tuple[Gpu, ...] = _boards,
+        node: Callable[..., AgentNode] = AgentNode,
+    ) -> None:
         self.chance = chance
         self.clock = datetime.now(UTC)
-        self.node = AgentNode(directory, inventory=_inventory, pool=NODE, now=lambda: self.clock)
+        self.boards = boards
+        self.inventory = Inventory.of(boards, source=Source.SIMULATED)
+        self.node = node(directory, inventory=self.inventory, pool=NODE, now=lambda: self.clock)
         self.kubelet = Kubelet(self.node)
         self.allocated: dict[str, JsonObject] = {}
         """By claim UID; what is force-deleted is not here any more."""
@@ -74,9 +84,9 @@ class Life:
         happening()
 
     def start_pod(self) -> None:
-        free = [device for device in _inventory.devices if self.is_free(device)]
+        free = [device for device in self.inventory.devices if self.is_free(device)]
         # Schedulers have given a device away twice: now and then one that is taken.
-        choices = free if free and self.chance.random() < 0.85 else list(_inventory.devices)
+        choices = free if free and self.chance.random() < 0.85 else list(self.inventory.devices)
         devices = self.chance.sample(choices, min(len(choices), self.chance.choice((1, 1, 2))))
         if any(exclude_each_other(*pair) for pair in combinations(devices, 2)):
             devices = devices[:1]
@@ -141,7 +151,7 @@ class Life:
         else:
             self.node.boards.in_use.update(
                 instance.uuid
-                for gpu in _boards
+                for gpu in self.boards
                 for instance in self.node.boards.instances(gpu.uuid)
             )
 
@@ -183,7 +193,7 @@ class Life:
             for uid, entry in entries.items()
             if entry.holds_devices
             for planned in entry.devices
-            for device in (_inventory.find(planned.device),)
+            for device in (self.inventory.find(planned.device),)
             if device is not None
         ]
         for (one_uid, one), (other_uid, other) in combinations(held, 2):
@@ -198,12 +208,14 @@ class Life:
         }  # fmt: skip
         there = {
             (gpu.uuid, instance.profile_id, instance.start)
-            for gpu in _boards
+            for gpu in self.boards
             for instance in self.node.boards.instances(gpu.uuid)
         }
         assert made <= there <= known, "partitions and entries differ"
-        is_sliced = any(one.gpu.uuid == SLICED_GPU for _, one in held)
-        assert is_sliced or self.node.boards.board(SLICED_GPU).time_slice == 0
+        used = {device.gpu.uuid for _, device in held}
+        for gpu in self.boards:
+            is_default = self.node.boards.board(gpu.uuid).time_slice == 0
+            assert is_default or gpu.uuid in used, "a time slice is left"
 
     def end(self) -> None:
         """Let all pods go, in a world where everything works again, and look what is left."""
@@ -214,13 +226,13 @@ class Life:
         assert self.kubelet.claims == {}, "kubelet cannot get rid of a claim"
         for uid in list(self.allocated):
             self.deallocate(uid)
-        for device in _inventory.devices:
+        for device in self.inventory.devices:
             self.node.readings[device.name] = Reading(device=device.name, uuid="", process_count=0)
         self.pass_time()
         states = {entry.state for entry in self.node.preparer.ledger.entries.values()}
         assert states <= {State.UNPREPARED}, f"entries are left: {states}"
         assert list(self.node.preparer.injection.store.claim_uids()) == []
-        for gpu in _boards:
+        for gpu in self.boards:
             board = self.node.boards.board(gpu.uuid)
             assert (board.instances, board.time_slice) == ((), 0), "hardware is not as it was"
 
