@@ -6,6 +6,7 @@ stopped.
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 SECOND = 1
 MINUTE = 60 * SECOND
@@ -20,6 +21,8 @@ NOMINAL_SIZE = re.compile(r"\b(\d+)\s?GB\b")
 """The size that a product is sold by, where its name carries it."""
 
 GIGABYTE = 10**9
+MODELS_KEPT = 1_024
+"""A fleet has a few dozen, and says them once for each of its devices."""
 
 
 def age_in_words(age: timedelta) -> str:
@@ -71,6 +74,7 @@ def counted(amount: int, singular: str, plural: str = "") -> str:
     return f"{amount} {singular if amount == 1 else plural or singular + 's'}"
 
 
+@lru_cache(maxsize=MODELS_KEPT)
 def model_in_words(product_name: str, memory_bytes: int | None) -> str:
     """Shorten a product name to what people say, as in `H100 80 GB`.
 

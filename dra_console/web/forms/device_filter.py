@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
+from typing import Final
 
 from django import forms
 from django.http import QueryDict
@@ -12,6 +13,9 @@ from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.tiles import Look, look_of
 from dra_console.web.wording import model_in_words
+
+OFFERED: Final = 200
+"""Nodes that can be chosen from; the name of one of more is typed."""
 
 
 class StateChoice(StrEnum):
@@ -48,7 +52,9 @@ class DeviceFilterForm(forms.Form):
         self.fields = {
             "model": _choice("Model", ((name, model_in_words(name, None)) for name in products)),
             "device_class": _choice("Class", ((name, name) for name in class_names)),
-            "node": _choice("Node", ((name, name) for name in nodes)),
+            "node": _choice("Node", ((name, name) for name in nodes))
+            if len(nodes) <= OFFERED
+            else TypedNodeField(frozenset(nodes)),
             "state": _choice("State", ((one.value, STATE_LABELS[one]) for one in StateChoice)),
         }
 
@@ -56,6 +62,24 @@ class DeviceFilterForm(forms.Form):
     def is_narrowing(self) -> bool:
         """Tell whether any field is set."""
         return self.is_valid() and any(self.cleaned_data.values())
+
+
+class TypedNodeField(forms.CharField):
+    """The node of a fleet: so many names to choose from would be most of the page."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        """Take the names that there are."""
+        attributes = {"class": "input", "placeholder": "name", "autocomplete": "off"}
+        super().__init__(
+            required=False, label="Node", widget=forms.TextInput(attrs={**attributes, "size": 14})
+        )
+        self._names = names
+
+    def validate(self, value: str) -> None:
+        """Refuse a name that no device is at."""
+        super().validate(value)
+        if value and value not in self._names:
+            raise forms.ValidationError(f"there is no device on a node {value}")
 
 
 def _choice(label: str, choices: Iterable[tuple[str, str]]) -> forms.ChoiceField:

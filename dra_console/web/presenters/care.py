@@ -1,9 +1,10 @@
 """What needs a person: sick devices, silent agents, broken pools, leaking claims."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from django.urls import reverse
@@ -38,7 +39,8 @@ class Concern:
 
     headline: str
     detail: str
-    address: str
+    address: str | Callable[[], str]
+    """Templates call it, of the few that are shown: a fleet may have thousands of concerns."""
 
 
 def device_concerns(states: Iterable[DeviceState], *, now: datetime) -> list[Concern]:
@@ -57,7 +59,7 @@ def device_concerns(states: Iterable[DeviceState], *, now: datetime) -> list[Con
                 headline=f"{state.device.pool} {state.device.name} is tainted "
                 + (f"by rule {taint.rule}" if taint.rule else "by its driver"),
                 detail=" · ".join(detail for detail in details if detail),
-                address=reverse("web:device", args=state.key),
+                address=partial(reverse, "web:device", args=state.key),
             )
         )
     return sorted(concerns, key=lambda concern: concern.look is not Look.SICK)
@@ -79,7 +81,7 @@ def node_concerns(
             continue
         held = sum(state.state is State.HELD for state in devices[name])
         detail = f"{counted(len(devices[name]), 'device')}, {held} held"
-        address = reverse("web:node", args=[name])
+        address = partial(reverse, "web:node", args=[name])
         if node is None or node.ready is False:
             problem = "not in the cluster" if node is None else "not ready"
             concerns.append(Concern(Look.SICK, "node", f"{name} is {problem}", detail, address))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from operator import itemgetter
 from typing import Final
 
 from dra_console.mirror.inventory import DeviceState, State
@@ -129,33 +130,43 @@ def columns(sort: str) -> tuple[Column, ...]:
     )
 
 
-def in_order(rows: Iterable[DeviceRow], order: Order, *, descending: bool) -> list[DeviceRow]:
-    """Sort rows; what is not known comes last either way."""
+def in_order(
+    states: Iterable[DeviceState], order: Order, *, descending: bool, live: LiveState
+) -> list[DeviceState]:
+    """Sort devices as their rows would be, which are made of one page alone.
+
+    What is not known comes last either way.
+    """
     known, unknown = [], []
-    for row in rows:
-        value = _sort_value(row, order)
+    for state in states:
+        value = _sort_value(state, order, live)
         if value is None:
-            unknown.append(row)
+            unknown.append(state)
         else:
-            known.append((value, row))
-    known.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in known] + unknown
+            known.append((value, state))
+    known.sort(key=itemgetter(0), reverse=descending)
+    return [state for _, state in known] + unknown
 
 
-def _sort_value(row: DeviceRow, order: Order) -> tuple[str | float, ...] | None:
+def _sort_value(
+    state: DeviceState, order: Order, live: LiveState
+) -> tuple[str | float, ...] | None:
+    device = state.device
     match order:
         case Order.DEVICE:
-            return (row.pool, row.name)
+            return (device.pool, device.name)
         case Order.MODEL:
-            return (row.model, row.memory_bytes or 0)
+            return (model_of(device), device.memory_bytes or 0)
         case Order.NODE:
-            return (row.node_name,)
+            return (device.node_name,)
         case Order.STATE:
-            return (row.state,)
+            return (state.state,)
         case Order.HELD_SINCE:
-            return None if row.held_since is None else (row.held_since.timestamp(),)
+            since = [each.assigned_at for each in state.holders if not each.admin_access]
+            return (min(since).timestamp(),) if since else None
         case Order.UTILISATION:
-            percent = None if row.reading is None else row.reading.utilisation_percent
+            reading = live.reading(state)
+            percent = None if reading is None else reading.utilisation_percent
             return None if percent is None else (percent,)
 
 

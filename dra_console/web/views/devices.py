@@ -136,16 +136,17 @@ def _board_page(
 
 def _table_page(
     request: HttpRequest, inventory: _Inventory
-) -> tuple[Page[DeviceRow], Sequence[DeviceRow]]:
+) -> tuple[Page[DeviceState], Sequence[DeviceRow]]:
     sort = request.GET.get("sort", "")
     name = sort.removeprefix("-")
-    rows = in_order(
-        device_rows(inventory.shown, reader=inventory.reader, live=inventory.live),
+    states = in_order(
+        inventory.shown,
         Order(name) if name in tuple(Order) else Order.DEVICE,
         descending=sort.startswith("-"),
+        live=inventory.live,
     )
-    page = _page_of(rows, request=request, length=DEVICES_A_PAGE)
-    return page, list(page.object_list)
+    page = _page_of(states, request=request, length=DEVICES_A_PAGE)
+    return page, device_rows(page.object_list, reader=inventory.reader, live=inventory.live)
 
 
 def _page_of(entries: Sequence[Entry], *, request: HttpRequest, length: int) -> Page[Entry]:

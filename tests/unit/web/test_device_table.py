@@ -5,7 +5,7 @@ from django.http import QueryDict
 
 from dra_console.mirror.inventory import DeviceState, State
 from dra_console.telemetry.readings import DeviceKey
-from dra_console.web.forms.device_filter import DeviceFilterForm, device_matcher
+from dra_console.web.forms.device_filter import OFFERED, DeviceFilterForm, device_matcher
 from dra_console.web.presenters.device_table import (
     Order,
     columns,
@@ -36,15 +36,16 @@ STATES = [
 ROWS = device_rows(STATES, reader=RESEARCH, live=LIVE)
 
 
-def test_rows_without_a_reading_come_last_in_both_orders() -> None:
-    up = [row.key for row in in_order(ROWS, Order.UTILISATION, descending=False)]
-    down = [row.key for row in in_order(ROWS, Order.UTILISATION, descending=True)]
+def ordered(order: Order, *, descending: bool) -> list[DeviceState]:
+    return in_order(STATES, order, descending=descending, live=LIVE)
 
-    assert [key.rsplit("/", 2)[-2:] for key in up[:2]] == [["gpu-01", "gpu-0"], ["gpu-01", "gpu-1"]]
-    assert [key.rsplit("/", 2)[-2:] for key in down[:2]] == [
-        ["gpu-01", "gpu-1"],
-        ["gpu-01", "gpu-0"],
-    ]
+
+def test_rows_without_a_reading_come_last_in_both_orders() -> None:
+    up = [state.key[1:] for state in ordered(Order.UTILISATION, descending=False)]
+    down = [state.key[1:] for state in ordered(Order.UTILISATION, descending=True)]
+
+    assert up[:2] == [("gpu-01", "gpu-0"), ("gpu-01", "gpu-1")]
+    assert down[:2] == [("gpu-01", "gpu-1"), ("gpu-01", "gpu-0")]
     assert up[2:] == down[2:]
 
 
@@ -114,3 +115,15 @@ def test_value_that_is_not_on_offer_is_an_error_of_its_field() -> None:
 
     assert not form.is_valid()
     assert "state" in form.errors
+
+
+def test_the_node_of_a_large_fleet_is_typed_and_a_name_that_is_not_there_is_refused() -> None:
+    many = [a_state("gpu-0", node=f"node-{at}") for at in range(OFFERED + 1)]
+
+    known = DeviceFilterForm(QueryDict("node=node-7"), states=many, class_names=())
+    unknown = DeviceFilterForm(QueryDict("node=elsewhere"), states=many, class_names=())
+
+    assert known.is_valid()
+    assert known.cleaned_data["node"] == "node-7"
+    assert unknown.errors["node"] == ["there is no device on a node elsewhere"]
+    assert "node-9" not in str(known["node"])
