@@ -3,7 +3,7 @@
 Decoded slices are kept by version: a form asks on every keystroke, slices change rarely.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -11,7 +11,9 @@ from typing import Final
 from dra_console.allocator.decoding.decode import decode_slice
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.facts import DeviceFacts, facts_of
+from dra_console.allocator.model import JsonObject
 from dra_console.mirror.models import Cluster, Pool, ResourceSlice
+from dra_console.mirror.raw_objects import parsed_raw, raw_text
 from dra_console.telemetry.readings import DeviceKey
 
 
@@ -54,6 +56,9 @@ class _Devices:
     all: tuple[PublishedDevice, ...]
 
 
+ROWS_AT_ONCE: Final = 500
+"""To bound memory and the number of SQL parameters."""
+
 NONE_YET: Final = _Devices({}, ())
 
 
@@ -72,11 +77,7 @@ class _KeptSlices:
         unknown = [uid for uid, version in versions if (uid, version) not in kept.of_slice]
         if not unknown and [*kept.of_slice] == versions:
             return kept.all
-        rows = ResourceSlice.objects.filter(cluster=cluster, uid__in=unknown) if unknown else ()
-        known = {
-            **kept.of_slice,
-            **{(row.uid, row.resource_version): _decoded(row) for row in rows},
-        }
+        known = {**kept.of_slice, **dict(_read(cluster, unknown))}
         # A slice that changed between the two queries is left for the next call.
         now = {version: known[version] for version in versions if version in known}
         found = _Devices(now, tuple(device for devices in now.values() for device in devices))
@@ -88,9 +89,19 @@ class _KeptSlices:
 _kept: Final = _KeptSlices()
 
 
-def _decoded(row: ResourceSlice) -> tuple[PublishedDevice, ...]:
+def _read(
+    cluster: Cluster, uids: Sequence[str]
+) -> Iterator[tuple[tuple[str, str], tuple[PublishedDevice, ...]]]:
+    rows = ResourceSlice.objects.filter(cluster=cluster).order_by()
+    for start in range(0, len(uids), ROWS_AT_ONCE):
+        some = rows.filter(uid__in=uids[start : start + ROWS_AT_ONCE])
+        for uid, version, text in some.values_list("uid", "resource_version", raw_text()):
+            yield (uid, version), _decoded(parsed_raw(text))
+
+
+def _decoded(raw: JsonObject) -> tuple[PublishedDevice, ...]:
     try:
-        published = decode_slice(row.raw)
+        published = decode_slice(raw)
     except DecodeError:
         return ()
     return tuple(
