@@ -73,7 +73,9 @@ class ApiServer:
     def make_node(self, name: str) -> None:
         self._create(NODES, a_node(name))
 
-    def allocate(self, name: str, *devices: str, node: str) -> JsonObject:
+    def allocate(
+        self, name: str, *devices: str, node: str, config: JsonObject | None = None
+    ) -> JsonObject:
         """Create a claim with its pod, allocate devices of a node to it and reserve it."""
         self._create(NAMESPACES, a_namespace())
         pod = self._create(PODS, a_pod(f"{name}-pod"), namespace=NAMESPACE)
@@ -82,8 +84,11 @@ class ApiServer:
         assert claim is not None
         results = [a_result(device, pool=node) for device in devices]
         metadata: Any = pod["metadata"]
+        allocation: Any = an_allocation(*results, node=node)
+        if config is not None:
+            allocation["devices"]["config"] = [config]
         status: JsonObject = {
-            "allocation": an_allocation(*results, node=node),
+            "allocation": allocation,
             "reservedFor": [{"resource": "pods", "name": f"{name}-pod", "uid": metadata["uid"]}],
         }
         return self.client.replace(
