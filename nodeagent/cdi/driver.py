@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 from nodeagent.cdi.driver_root import DriverRoot
 from nodeagent.cdi.hooks import HookProgram
 from nodeagent.cdi.libraries import (
+    DIRECTORIES,
     LD_CACHE,
     DriverLibraries,
     find_libraries,
@@ -62,6 +63,7 @@ Signature: TypeAlias = tuple[tuple[int, int] | None, ...]
 @dataclass(frozen=True, slots=True)
 class _Kept:
     version: str
+    looked_at: tuple[str, ...]
     signature: Signature
     found_at: float
     edits: ContainerEdits
@@ -87,18 +89,22 @@ class DriverFiles:
         """
         with self._lock:
             version = module_version(self.proc)
-            signature = self._signature(version)
-            kept = self._kept
-            if (
-                kept is not None
-                and (kept.version, kept.signature) == (version, signature)
-                and self.clock() - kept.found_at < KEPT_SECONDS
-            ):
-                return kept.edits
+            if self._kept is not None and self._still_holds(self._kept, version):
+                return self._kept.edits
             self._kept = None
+            # Taken before the search: what changes meanwhile is seen by the next call.
+            looked_at = self._looked_at(version)
+            signature = self._signature(looked_at)
             edits = self._find(version)
-            self._kept = _Kept(version, signature, self.clock(), edits)
+            self._kept = _Kept(version, looked_at, signature, self.clock(), edits)
             return edits
+
+    def _still_holds(self, kept: _Kept, version: str) -> bool:
+        return (
+            kept.version == version
+            and self.clock() - kept.found_at < KEPT_SECONDS
+            and kept.signature == self._signature(kept.looked_at)
+        )
 
     def _find(self, version: str) -> ContainerEdits:
         libraries = find_libraries(self.root, version=version)
@@ -131,9 +137,10 @@ class DriverFiles:
         names = sorted(file.name for file in self.root.seen(directory).glob("gsp*.bin"))
         return tuple(f"{FIRMWARE}/{version}/{name}" for name in names)
 
-    def _signature(self, version: str) -> Signature:
-        """Fingerprint everything that a search looks at; a directory changes with its entries."""
-        looked_at = (
+    def _looked_at(self, version: str) -> tuple[str, ...]:
+        """Return all that a search depends on; a directory changes with its entries."""
+        return (
+            *DIRECTORIES,
             *searched_directories(self.root),
             LD_CACHE,
             f"{FIRMWARE}/{version}",
@@ -141,6 +148,8 @@ class DriverFiles:
             *GRAPHICS,
             *SOCKETS,
         )
+
+    def _signature(self, looked_at: Iterable[str]) -> Signature:
         return tuple(_mark(self.root.seen(path)) for path in looked_at)
 
 
