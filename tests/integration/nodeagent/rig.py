@@ -28,6 +28,8 @@ from dra_console.kube.kinds import (
     RESOURCE_SLICES,
     Kind,
 )
+from nodeagent.devices.mig import device_name
+from nodeagent.devices.profiles import gpus
 from nodeagent.fields import JsonObject
 from tests.builders.objects import (
     DRIVER,
@@ -226,6 +228,22 @@ class AgentProcess:
         prefix = f"k8s.{DRIVER}-claim_"
         return {
             path.stem.removeprefix(prefix) for path in self.cdi_directory.glob(f"{prefix}*.json")
+        }
+
+    def partitions(self) -> set[str]:
+        """Return the devices whose partitions are on the simulated boards."""
+        file = self.checkpoint.parent / "simulated-boards.json"
+        boards = json.loads(file.read_text())["boards"] if file.exists() else {}
+        there = {
+            (gpu_uuid, one["profile_id"], one["start"])
+            for gpu_uuid, board in boards.items()
+            for one in board["instances"]
+        }
+        return {
+            device_name(gpu.minor, partition)
+            for gpu in gpus(self.profile or "", node_name=self.node)
+            for partition in gpu.partitions
+            if (gpu.uuid, partition.profile.id, partition.start) in there
         }
 
     def completed(self) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections.abc import Callable
 
 import grpc
 import pytest
@@ -12,12 +13,20 @@ from tests.integration.nodeagent.rig import AgentProcess, ApiServer, KubeletSide
 pytestmark = pytest.mark.long
 
 ROUNDS = 4
-PAIRS = [("one", "gpu-0"), ("two", "gpu-1"), ("rival-of-one", "gpu-0"), ("three", "gpu-2")]
+PAIRS = [
+    ("one", "gpu-0-mig-3g20gb-9-4"),
+    ("two", "gpu-0-mig-1g5gb-19-0"),
+    ("rival-of-one", "gpu-0-mig-2g10gb-14-4"),
+    ("three", "gpu-1-mig-7g40gb-0-0"),
+]
 
 
 def test_what_kubelet_was_told_holds_after_every_kill(
-    agent: AgentProcess, api_server: ApiServer
+    new_agent: Callable[..., AgentProcess], api_server: ApiServer
 ) -> None:
+    agent = new_agent("a100x2-mig")
+    agent.start()
+    agent.wait_until_it_serves()
     claims = {
         name: api_server.allocate(f"killed-{name}", device, node=agent.node)
         for name, device in PAIRS
@@ -55,8 +64,10 @@ def test_what_kubelet_was_told_holds_after_every_kill(
         agent.wait_until_it_serves()
 
         completed = agent.completed()
-        devices = [device for held in completed.values() for device in held]
-        assert len(devices) == len(set(devices)), f"seed {seed}: a device is held twice"
+        rivals = {uid_of(claims[name]) for name in ("one", "rival-of-one")}
+        assert not rivals <= set(completed), f"seed {seed}: memory is held twice"
+        planned = {device for held in completed.values() for device in held}
+        assert agent.partitions() == planned, f"seed {seed}: entries and partitions differ"
         assert set(completed) == agent.cdi_files(), f"seed {seed}: entries and files differ"
         for name, is_prepared in told.items():
             if is_prepared is not None:
