@@ -31,7 +31,7 @@ from dra_console.allocator.search.signatures import sight_of
 from dra_console.allocator.search.wants import wants_of
 from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.nodes import NodeSelectorError, selects
-from dra_console.allocator.world.views import View
+from dra_console.allocator.world.view import View
 
 __all__ = [
     "ExplainedOutcome",

@@ -19,7 +19,8 @@ from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.inventory import Inventory
 from dra_console.allocator.world.pools import NodePool, PoolGeneration, PoolStatus, PublishedDevice
 from dra_console.allocator.world.usage import Usage
-from dra_console.allocator.world.views import VIEWS_LIMIT, View
+from dra_console.allocator.world.view import View
+from dra_console.allocator.world.views import VIEWS_LIMIT
 
 UseState: TypeAlias = Hashable
 

@@ -16,7 +16,7 @@ from dra_console.allocator.explanation.verdicts import Judgement, Verdict
 from dra_console.allocator.inventory import PoolId
 from dra_console.allocator.search.wants import Want
 from dra_console.allocator.world.pools import PublishedDevice
-from dra_console.allocator.world.views import View
+from dra_console.allocator.world.view import View
 
 NOT_AMONG: Final = "its node is not among the nodes that may be used"
 

@@ -11,7 +11,7 @@ from typing import Final
 from dra_console.allocator.search.records import Record, Use, Uses
 from dra_console.allocator.search.shapes import FEW, UNKNOWN, Shapes
 from dra_console.allocator.world.kinds import Numbering
-from dra_console.allocator.world.views import View
+from dra_console.allocator.world.view import View
 
 CASES_LIMIT: Final = 65_536
 

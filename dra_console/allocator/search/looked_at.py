@@ -12,7 +12,7 @@ from dra_console.allocator.search.records import Record
 from dra_console.allocator.search.register import Register
 from dra_console.allocator.world.index import Index
 from dra_console.allocator.world.nodes import NodeSelectorError
-from dra_console.allocator.world.views import View
+from dra_console.allocator.world.view import View
 
 LookedAt: TypeAlias = Sequence[tuple[Record, Case] | None]
 """Node by node; `None` for one that cannot be looked at, since a node selector is malformed."""

@@ -11,7 +11,7 @@ from dra_console.allocator.search.records import Uses
 from dra_console.allocator.search.signatures import sight_of
 from dra_console.allocator.search.solutions import Solution
 from dra_console.allocator.world.index import Index
-from dra_console.allocator.world.views import View
+from dra_console.allocator.world.view import View
 
 QUESTIONS_LIMIT: Final = 512
 CASES_KEPT: Final = 16

@@ -7,7 +7,7 @@ until one of its slices, or the node itself, is another one.
 from typing import Final
 
 from dra_console.allocator.search.records import Record
-from dra_console.allocator.world.views import View
+from dra_console.allocator.world.view import View
 
 UNKNOWN: Final = -1
 FEW: Final = 64

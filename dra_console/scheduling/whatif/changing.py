@@ -9,20 +9,16 @@ from dataclasses import dataclass, field, replace
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.inventory import (
-    Device,
     DeviceId,
-    DeviceTaintRule,
     ResourceSlice,
     Taint,
 )
 from dra_console.allocator.model import ResourceClaim, Snapshot
 from dra_console.allocator.world.index import carry_index, derive_index
-from dra_console.allocator.world.taints import taints_from
 from dra_console.scheduling.whatif.copies import copies_of
 from dra_console.scheduling.whatif.edits import (
     AddNodes,
     AddPods,
-    DeviceSelection,
     DrainNode,
     Edit,
     FreeClaim,
@@ -33,8 +29,8 @@ from dra_console.scheduling.whatif.edits import (
 )
 from dra_console.scheduling.whatif.hits import Hit, hit_by_loss, hit_by_taint
 from dra_console.scheduling.whatif.rights import Rights
-from dra_console.scheduling.whatif.selecting import over_selected, selected, spared
 from dra_console.scheduling.whatif.states import State
+from dra_console.scheduling.whatif.tainting import with_taint, without_taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,69 +152,17 @@ class _Draft:
         if edit.devices.node:
             self._require_node(edit.devices.node, f"{path}.devices.node")
         taint = Taint(edit.key, edit.value, edit.effect)
-        tainted = (
-            self._put_taint(taint, edit.devices)
-            if edit.devices.node
-            else self._add_rule(taint, edit.devices)
-        )
+        self.snapshot, tainted = with_taint(self.snapshot, taint, edit.devices)
         if not tainted:
             raise DecodeError(f"{path}.devices", f"no device is published by {edit.devices}")
         hits = tuple(hit_by_taint(self.snapshot.claims, taint, devices=tainted))
         self._release(hits)
         return Effect(edit, hits, devices=len(tainted))
 
-    def _put_taint(self, taint: Taint, selection: DeviceSelection) -> set[DeviceId]:
-        tainted: set[DeviceId] = set()
-
-        def put(device: Device, device_id: DeviceId) -> Device:
-            tainted.add(device_id)
-            return replace(device, taints=(*device.taints, taint))
-
-        self._become(slices=tuple(over_selected(self.snapshot.slices, selection, put)))
-        return tainted
-
-    def _add_rule(self, taint: Taint, selection: DeviceSelection) -> set[DeviceId]:
-        """Taint as a cluster would: by a rule, which leaves slices as they are."""
-        tainted = {*selected(self.snapshot.slices, selection)}
-        rule = DeviceTaintRule(
-            f"what-if-{len(self.snapshot.taint_rules)}",
-            taint,
-            selection.driver or None,
-            selection.pool or None,
-            selection.device or None,
-        )
-        self._become(taint_rules=(*self.snapshot.taint_rules, rule))
-        return tainted
-
     def _untaint(self, edit: UntaintDevices, path: str) -> Effect:
-        untainted: set[DeviceId] = set()
-
-        def is_meant(taint: Taint) -> bool:
-            return taint.key == edit.key and edit.effect in {"", taint.effect}
-
-        rules = [rule for rule in self.snapshot.taint_rules if is_meant(rule.taint)]
-
-        def clean(device: Device, device_id: DeviceId) -> Device:
-            left = tuple(taint for taint in device.taints if not is_meant(taint))
-            if len(left) == len(device.taints):
-                if taints_from(rules, device_id=device_id):
-                    untainted.add(device_id)
-                return device
-            untainted.add(device_id)
-            return replace(device, taints=left)
-
-        slices = tuple(over_selected(self.snapshot.slices, edit.devices, clean))
+        self.snapshot, untainted = without_taint(self.snapshot, edit)
         if not untainted:
             raise DecodeError(f"{path}.key", f"no such device has a taint {edit.key}")
-        if not edit.devices.is_empty:
-            slices = tuple(spared(slices, rules, edit.devices))
-        ended = {id(rule) for rule in rules}
-        self._become(
-            slices=slices,
-            taint_rules=tuple(rule for rule in self.snapshot.taint_rules if id(rule) not in ended)
-            if rules
-            else self.snapshot.taint_rules,
-        )
         return Effect(edit, devices=len(untainted))
 
     def _free_claim(self, edit: FreeClaim, path: str) -> Effect:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from dra_console.allocator.inventory import DeviceId, Node
+from dra_console.allocator.world.added_taints import AddedTaints
 from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.nodes import NodeSelectorError
 from dra_console.allocator.world.pools import PublishedDevice
@@ -103,13 +104,19 @@ def _names(
 
 
 def _nodes_of_changed_slices(answer: Answer) -> set[str]:
-    if answer.after.snapshot.slices is answer.before.snapshot.slices:
+    """Name the nodes whose slices are others, or have devices that other rules taint."""
+    before, after = answer.before.snapshot, answer.after.snapshot
+    if after.slices is before.slices and after.taint_rules is before.taint_rules:
         return set()
-    known = {id(each) for each in answer.before.snapshot.slices}
+    known = {id(each) for each in before.slices}
+    rules = {id(each): each for each in (*before.taint_rules, *after.taint_rules)}
+    in_both = {id(each) for each in before.taint_rules} & {id(each) for each in after.taint_rules}
+    added = AddedTaints(rule for key, rule in rules.items() if key not in in_both)
     return {
         each.reach.node_name
-        for each in answer.after.snapshot.slices
-        if id(each) not in known and each.reach.node_name is not None
+        for each in after.slices
+        if each.reach.node_name is not None
+        and (id(each) not in known or added.in_pool(each.driver, each.pool).rules)
     }
 
 

@@ -12,7 +12,8 @@ from dra_console.allocator.model import Json, JsonObject, Snapshot
 from dra_console.allocator.world.added_taints import AddedTaints
 from dra_console.allocator.world.index import index_of
 from dra_console.allocator.world.pools import PublishedDevice
-from dra_console.allocator.world.views import View, Views
+from dra_console.allocator.world.view import View
+from dra_console.allocator.world.views import Views
 from tests.builders.objects import a_device, a_node, a_slice, a_taint
 from tests.unit.allocator.worlds import counters, dev, pool, snapshot
 

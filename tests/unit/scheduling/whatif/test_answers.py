@@ -5,6 +5,7 @@ import pytest
 from dra_console.allocator.api_json import JsonObject
 from dra_console.allocator.errors import DecodeError
 from dra_console.scheduling.whatif.hits import Fate
+from dra_console.scheduling.whatif.picture import picture_of
 from dra_console.scheduling.whatif.rights import Rights
 from tests.builders.objects import (
     a_claim,
@@ -172,6 +173,65 @@ def test_a_taint_can_be_taken_away_whoever_put_it_there() -> None:
     assert counts(world, {"type": "untaint", "key": key}) == (2, 6)
     assert counts(world, {"type": "untaint", "key": key, "devices": {"node": "gpu-02"}}) == (2, 4)
     assert counts(world, {"type": "untaint", "key": key, "devices": {"device": "gpu-1"}}) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("devices", "then"),
+    [
+        ({"driver": "gpu.nvidia.com"}, 0),
+        ({"pool": "gpu-02"}, 2),
+        ({"node": "gpu-02"}, 2),
+        ({"device": "gpu-3"}, 4),
+        ({"pool": "gpu-02", "device": "gpu-3"}, 5),
+    ],
+)
+def test_a_taint_keeps_pods_off_the_devices_that_are_meant_until_it_is_taken_away(
+    devices: JsonObject, then: int
+) -> None:
+    world = World(*a_fleet())
+    taint: JsonObject = {
+        "type": "taint",
+        "devices": devices,
+        "key": "example.com/broken",
+        "effect": "NoSchedule",
+    }
+    untaint: JsonObject = {"type": "untaint", "key": "example.com/broken", "devices": devices}
+
+    assert counts(world, taint) == (6, then)
+    assert counts(world, taint, untaint) == (6, 6)
+
+
+def test_a_taint_on_all_devices_can_be_taken_away_from_some() -> None:
+    world = World(*a_fleet())
+    taint: JsonObject = {
+        "type": "taint",
+        "devices": {"driver": "gpu.nvidia.com"},
+        "key": "example.com/broken",
+        "effect": "NoSchedule",
+    }
+    part: JsonObject = {
+        "type": "untaint",
+        "key": "example.com/broken",
+        "devices": {"node": "gpu-02"},
+    }
+
+    assert counts(world, taint, part) == (6, 4)
+    assert counts(world.fresh(), taint, part) == (6, 4)
+
+
+def test_nodes_of_tainted_devices_are_drawn_first() -> None:
+    nodes = [f"node-{at:02}" for at in range(20)]
+    world = World(
+        a_class(),
+        *(a_node(name) for name in nodes),
+        *(a_slice(node=name, devices=[a_device()]) for name in nodes),
+    )
+
+    found = world.ask(
+        {"type": "taint", "devices": {"pool": "node-17"}, "key": "k", "effect": "NoSchedule"}
+    )
+
+    assert picture_of(found).nodes[0].name == "node-17"
 
 
 def test_a_claim_that_ends_leaves_its_devices() -> None:
