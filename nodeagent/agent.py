@@ -106,7 +106,7 @@ class Agent:
             reader, on_inventory=self._publisher.offer, on_sample=self._outbox.offer
         )
         self._injection = Injection(CdiStore(config.cdi_directory, config.driver), self._edits())
-        abandonment = Abandonment(self._resources, self._sampler.readings)
+        abandonment = Abandonment(self._resources, self._sampler.readings, self._sampler.inventory)
         self._execution = Execution(
             ledger=self._ledger,
             injection=self._injection,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
-from nodeagent.claims.entry import Entry, State
-from nodeagent.devices.model import Reading
+from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.devices.model import Inventory, Reading
 from nodeagent.fields import FieldError, Fields, JsonObject
 from nodeagent.kube.errors import KubeError, NotFoundError
 from nodeagent.kube.resources import Listed
@@ -38,6 +38,9 @@ class Abandonment:
     reader: ClaimLister
     readings: Callable[[], Mapping[str, Reading]]
     """The latest readings by device name."""
+
+    inventory: Callable[[], Inventory | None]
+    """The node's devices as last discovered; `None` before that."""
 
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     _first_gone: dict[str, datetime] = field(default_factory=dict, init=False)
@@ -69,12 +72,24 @@ class Abandonment:
             return False
 
     def _is_unused(self, entry: Entry) -> bool:
-        readings = self.readings()
-        counts = [
-            readings[device.device].process_count if device.device in readings else None
-            for device in entry.devices
-        ]
-        return all(count == 0 for count in counts)
+        # Whoever only watches over a device has no processes on it to protect.
+        held = (device for device in entry.devices if not device.admin_access)
+        return all(self._has_no_process(device) for device in held)
+
+    def _has_no_process(self, device: PlannedDevice) -> bool:
+        reading = self.readings().get(device.device)
+        count = reading.process_count if reading is not None else None
+        if count is None:
+            # The driver itself refuses to destroy a partition in use.
+            return device.makes_partition or self._has_left(device)
+        return count == 0
+
+    def _has_left(self, device: PlannedDevice) -> bool:
+        """Tell whether the node's devices are known, and the device is none of them any more."""
+        inventory = self.inventory()
+        if inventory is None or not inventory.devices:
+            return False
+        return all(one.gpu.uuid != device.parent_uuid for one in inventory.devices)
 
 
 def _uid(claim: JsonObject) -> str:

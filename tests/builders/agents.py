@@ -205,7 +205,9 @@ class AgentNode:
             effects=Effects(control=self.boards, mps=mps),
             inventory=lambda: self.inventory,
         )
-        self.abandonment = Abandonment(self.claims, lambda: self.readings, now=self.now)
+        self.abandonment = Abandonment(
+            self.claims, lambda: self.readings, lambda: self.inventory, now=self.now
+        )
         self.preparer = Preparer(
             execution=self.execution,
             reader=self.claims,

@@ -274,6 +274,50 @@ def test_a_claim_that_vanished_is_undone_at_the_second_sweep(tmp_path: Path) -> 
     assert not node.cdi_file(claim).exists()
 
 
+def swept_twice(node: AgentNode, clock: list[datetime]) -> tuple[str, ...]:
+    first = swept(node, after=timedelta(minutes=6))
+    clock[0] += timedelta(minutes=10)
+    return first + swept(node, after=timedelta(minutes=16))
+
+
+def test_a_partition_without_a_reading_is_protected_by_the_driver_itself(tmp_path: Path) -> None:
+    clock = [NOW]
+    node = AgentNode(tmp_path, inventory=a_mig_inventory(), pool="mig-01", now=lambda: clock[0])
+    claim = a_claim_of_pod(a_result("gpu-0-mig-1g5gb-19-0", pool="mig-01"))
+    node.claims.put(claim)
+    node.prepare(claim)
+    node.claims.remove(claim)
+    (instance,) = node.boards.board(node.inventory.devices[0].gpu.uuid).instances
+    node.boards.in_use.add(instance.uuid)
+
+    assert swept_twice(node, clock) == ()
+    assert node.boards.board(node.inventory.devices[0].gpu.uuid).instances == (instance,)
+    node.boards.in_use.clear()
+    assert swept(node, after=timedelta(minutes=26)) == (reference_to(claim).uid,)
+
+
+def test_a_device_that_left_the_node_protects_no_claim(tmp_path: Path) -> None:
+    clock = [NOW]
+    node = AgentNode(tmp_path, now=lambda: clock[0])
+    claim = prepared(node)
+    node.claims.remove(claim)
+    node.inventory = Inventory.of([a_gpu(1)], source=Source.SIMULATED)
+
+    assert swept_twice(node, clock) == (reference_to(claim).uid,)
+
+
+def test_an_administrators_claim_is_not_kept_by_what_others_run(tmp_path: Path) -> None:
+    clock = [NOW]
+    node = AgentNode(tmp_path, now=lambda: clock[0])
+    node.readings["gpu-0"] = Reading(device="gpu-0", uuid="GPU-0", process_count=3)
+    claim = a_claim_of_pod(a_result("gpu-0", adminAccess=True))
+    node.claims.put(claim)
+    node.prepare(claim)
+    node.claims.remove(claim)
+
+    assert swept_twice(node, clock) == (reference_to(claim).uid,)
+
+
 def test_young_claims_and_claims_that_exist_are_left_alone(node: AgentNode) -> None:
     kept = prepared(node, "kept", "gpu-0")
     young = prepared(node, "young", "gpu-1")
