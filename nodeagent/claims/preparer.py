@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -40,7 +40,9 @@ log = structlog.get_logger()
 
 Outcome: TypeAlias = tuple[PlannedDevice, ...] | Refusal
 
-LATE = "still at work on this claim: ask again"
+LATE: Final = "still at work on this claim: ask again"
+FRESH: Final = timedelta(seconds=5)
+"""How old a claim may be when its turn comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,9 @@ class Preparer:
 
     def _prepare(self, reference: ClaimReference, read: Read, *, asked_at: datetime) -> Outcome:
         began = time.monotonic()
+        if datetime.now(UTC) - asked_at > FRESH:
+            # It waited behind others: the claim may have been taken back since it was read.
+            (read,) = read_claims(self.reader, [reference], pool=self.read_pool)
         outcome = self._outcome(reference, read, asked_at=asked_at)
         CALL_SECONDS.labels("prepare").observe(time.monotonic() - began)
         if isinstance(outcome, Refusal):

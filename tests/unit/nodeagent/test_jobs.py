@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from nodeagent.claims import ledger as ledger_module
+from nodeagent.claims import preparer as preparer_module
 from nodeagent.claims import reading
 from nodeagent.claims.entry import State
 from nodeagent.claims.jobs import Jobs
@@ -102,6 +104,23 @@ def test_while_one_claim_holds_the_lock_another_is_told_to_ask_again(
     assert "ask again" in (node.unprepare(other) or "")
     assert LOCK_TIMEOUTS._value.get() == before + 2
     driver_answers.set()
+
+
+def test_a_claim_that_is_deleted_while_it_waits_behind_another_is_not_prepared(
+    node: AgentNode, driver_answers: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparer_module, "FRESH", timedelta(0))
+    slow, other = known(node), known(node, "other", "gpu-1-mig-1g5gb-19-0")
+    node.preparer.preparing.answer_seconds = 0.2
+    node.preparer.prepare([reference_to(slow), reference_to(other)])
+
+    node.claims.remove(other)
+    driver_answers.set()
+    node.preparer.preparing.answer_seconds = 30
+
+    assert isinstance(node.prepare(slow), tuple)
+    assert "does not exist" in reason(node.prepare(other))
+    assert node.entry(other) is None
 
 
 def test_an_unprepare_that_takes_too_long_is_answered_in_time(
