@@ -6,7 +6,7 @@ powers a GPU up, and handles die with the session (node-agent.md 6.1).
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pynvml
 
@@ -29,6 +29,8 @@ from nodeagent.devices.nvml.readings import gpu_reading, partition_reading
 from nodeagent.devices.nvml.vitals import Physician
 from nodeagent.devices.nvml.watch import Watch
 from nodeagent.devices.settings import Settings
+
+UNKNOWN_AT_START: Final = "may this process open /dev/nvidiactl? A container must be privileged"
 
 
 @dataclass(slots=True)
@@ -159,7 +161,12 @@ class NvmlSession:
             return
         library.load(self.settings.driver_root, sysfs=self.settings.sysfs)
         # A node whose GPUs are all bound to vfio-pci has a driver and no GPU: no error.
-        required(lambda: pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS))
+        try:
+            required(lambda: pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS))
+        except NoDriverError as error:
+            if isinstance(error.__cause__, pynvml.NVMLError_Unknown):
+                raise NoDriverError(f"{error}: {UNKNOWN_AT_START}") from error
+            raise
         self._is_open = True
 
     def _find(self, gpu_uuid: str) -> tuple[Gpu, Any]:

@@ -188,16 +188,16 @@ def test_a_replaced_driver_restarts_the_worker_and_not_the_agent(
     assert gpus.discover()[0].driver_version == "590.44.01"
 
 
-@pytest.mark.parametrize("code", [9, 999])
+@pytest.mark.parametrize(("code", "hint"), [(9, "Driver Not Loaded"), (999, "privileged")])
 def test_a_driver_that_refuses_to_begin_is_no_driver_until_it_does(
-    machine: FakeMachine, connect: Connect, code: int
+    machine: FakeMachine, connect: Connect, code: int, hint: str
 ) -> None:
     machine.add("L4")
     machine.settings["init"] = code
     machine.write()
     gpus = connect()
 
-    with pytest.raises(NoDriverError):
+    with pytest.raises(NoDriverError, match=hint):
         gpus.discover()
 
     del machine.settings["init"]
