@@ -106,6 +106,10 @@ oracle: setup oracle-build ## Compare 10,000 scenarios of each series, and selec
 	$(BIN)/python -m tests.oracle $(ORACLE)
 	$(BIN)/python -m tests.oracle.expressions $(EXPRESSIONS)
 
+.PHONY: node-lives
+node-lives: setup ## Live 10,000 random lives of a node's claims, 200 more with a driver (a quarter of an hour)
+	DRA_NODE_SEQUENCES=10000 DRA_DRIVER_SEQUENCES=200 $(BIN)/python -m pytest -q tests/unit/nodeagent/test_sequences.py tests/integration/nodeagent/nvml/test_sequences.py
+
 .PHONY: bench
 bench: setup ## Time the allocator beside a plain one and upstream's; renews docs/benchmarks.md
 	$(BIN)/python -m benchmarks.allocator --document docs/benchmarks.md --json docs/benchmarks.json $(BENCH)

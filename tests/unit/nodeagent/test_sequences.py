@@ -1,8 +1,8 @@
 """Thousands of random lives of a node: pods, kubelet, agent and hardware, in any order.
 
 Nothing is ever in use twice, and in the end nothing is left: no entry, no file, no partition
-(node-agent.md 9, point 4). `DRA_NODE_SEQUENCES=10000` runs them all, and each failure names the
-seed that repeats it: `DRA_NODE_SEED`.
+(node-agent.md 9, point 4). `make node-lives` lives ten thousand (`DRA_NODE_SEQUENCES`), and each
+failure names the seed that repeats it (`DRA_NODE_SEED`).
 """
 
 import os
