@@ -157,8 +157,10 @@ class FragmentsSerializer(serializers.Serializer[Any]):
     devicesLeft = serializers.IntegerField()
     boardsLeft = serializers.IntegerField(help_text="Boards with room for a partition.")
     isUpperBound = serializers.BooleanField()
-    nodesNotLookedAt = serializers.IntegerField(help_text="They share devices with others.")
-    left = serializers.JSONField()
+    nodesNotLookedAt = serializers.IntegerField(help_text="A node selector is malformed.")
+    left = serializers.JSONField(
+        help_text="By node; with `isShared`, the nodes see the same devices, which count once."
+    )
     templates = serializers.JSONField(help_text="Considered; those of one spec together.")
     templatesOfOthers = serializers.IntegerField(help_text="Considered, too.")
     templatesNotTried = serializers.ListField(child=serializers.CharField())

@@ -5,7 +5,7 @@ or a partition that its board still has room for, that is free after that is of 
 them as things are. Which templates were looked at is part of the answer: another one may fit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,6 +27,7 @@ from dra_console.allocator.world.pools import NodePool, PublishedDevice
 from dra_console.allocator.world.taints import untolerated
 from dra_console.scheduling.whatif.changing import World
 from dra_console.scheduling.whatif.fitting import usable_nodes
+from dra_console.scheduling.whatif.shared_pools import SharedPool, pools_of
 
 MOST_SHAPES: Final = 64
 LARGEST_CLAIM: Final = 32
@@ -43,6 +44,14 @@ class Left:
     partitions: Mapping[str, tuple[str, ...]]
     """By board (counter set): the partitions for which there is room, each by itself."""
 
+    is_shared: bool = False
+    """Whether all these nodes see the same devices, so that they count once."""
+
+    @property
+    def times(self) -> int:
+        """Say how often the devices are there."""
+        return 1 if self.is_shared else len(self.nodes)
+
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
@@ -58,8 +67,8 @@ class Fragments:
     broken: tuple[tuple[str, str], ...]
     """Templates that could not be tried."""
 
-    shared_nodes: int
-    """Nodes left out, since they share devices with others."""
+    unread_nodes: int
+    """Nodes left out, since a node selector is malformed that is looked at for them."""
 
     is_lower_bound: bool
     """Whether more may be usable than was found: some search was not brought to its end."""
@@ -67,12 +76,12 @@ class Fragments:
     @property
     def devices_left(self) -> int:
         """Count the whole devices that are left."""
-        return sum(len(each.devices) * len(each.nodes) for each in self.left)
+        return sum(len(each.devices) * each.times for each in self.left)
 
     @property
     def boards_left(self) -> int:
         """Count the boards with room for a partition that no template asks for."""
-        return sum(len(each.partitions) * len(each.nodes) for each in self.left)
+        return sum(len(each.partitions) * each.times for each in self.left)
 
 
 def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> Fragments:
@@ -95,13 +104,20 @@ def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> 
             next(iter(shapes)),
         )
         broken.extend(shapes.pop(bad))
-    after = filled_usage(index.usage, filling, holder=ResourceClaim("", "shape"), rules=index.rules)
+    after = replace(
+        index,
+        usage=filled_usage(
+            index.usage, filling, holder=ResourceClaim("", "shape"), rules=index.rules
+        ),
+    )
+    shared, unread = pools_of(filling.together_nodes, index)
     return Fragments(
-        free=sum(len(case.members) * len(_whole(case, index)) for case in filling.cases),
-        left=tuple(_lefts(filling.cases, replace(index, usage=after))),
+        free=sum(len(case.members) * len(_whole(case, index)) for case in filling.cases)
+        + sum(len(_whole_in(each.devices, index)) for each in shared),
+        left=(*_lefts(filling.cases, after), *_shared_lefts(shared, after)),
         shapes=tuple(tuple(names) for names in shapes.values()),
         broken=tuple(broken),
-        shared_nodes=len(filling.together_nodes),
+        unread_nodes=unread,
         is_lower_bound=filling.is_lower_bound,
     )
 
@@ -154,7 +170,24 @@ def _lefts(cases: Sequence[FilledCase], index: Index) -> Iterator[Left]:
 def _whole(case: FilledCase, index: Index) -> list[PublishedDevice]:
     """List the free devices of one node of a case that are no partitions."""
     record, _ = case.members[0]
-    return [each for each in record.devices if not each.draws and _is_free(each, index)]
+    return _whole_in(record.devices, index)
+
+
+def _whole_in(devices: Iterable[PublishedDevice], index: Index) -> list[PublishedDevice]:
+    return [each for each in devices if not each.draws and _is_free(each, index)]
+
+
+def _shared_lefts(pools: Sequence[SharedPool], index: Index) -> Iterator[Left]:
+    """Say of pools that several nodes may see what is left, each pool once."""
+    for each in pools:
+        devices = tuple(published.id.device for published in _whole_in(each.devices, index))
+        boards: dict[str, tuple[str, ...]] = {}
+        for pool in each.seen if each.seen[0].counters else ():
+            ledger = ledger_of(pool, usage=index.usage, rules=index.rules)
+            for board, names in _room(pool, ledger, index):
+                boards[board] = tuple(dict.fromkeys((*boards.get(board, ()), *names)))
+        if devices or boards:
+            yield Left(each.nodes, devices, boards, is_shared=True)
 
 
 def _partitions(case: FilledCase, index: Index) -> Iterator[tuple[str, tuple[str, ...]]]:

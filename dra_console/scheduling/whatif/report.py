@@ -89,10 +89,11 @@ def fragments_json(fragments: Fragments, *, rights: Rights) -> JsonObject:
         "devicesLeft": fragments.devices_left,
         "boardsLeft": fragments.boards_left,
         "isUpperBound": fragments.is_lower_bound,
-        "nodesNotLookedAt": fragments.shared_nodes,
+        "nodesNotLookedAt": fragments.unread_nodes,
         "left": [
             {
                 **_names_json(each.nodes),
+                "isShared": each.is_shared,
                 "devices": [*each.devices],
                 "partitions": {board: [*names] for board, names in each.partitions.items()},
             }

@@ -341,6 +341,11 @@ def _left_in_words(fragments: Fragments) -> str:
     words = f"{fragments.devices_left} of {fragments.free} free devices"
     if fragments.boards_left:
         words += f", and room on {counted(fragments.boards_left, 'partitioned GPU')}"
+    if fragments.unread_nodes:
+        nodes = counted(fragments.unread_nodes, "node")
+        words += f"; {nodes} cannot be looked at, since a node selector is malformed"
+    if fragments.is_lower_bound:
+        words += "; fewer, if a search that was cut off would have found more"
     return words
 
 
@@ -350,4 +355,5 @@ def _left_lines(fragments: Fragments) -> Iterator[tuple[str, str]]:
         parts += [
             f"on {board} room for {_names(names)}" for board, names in each.partitions.items()
         ]
-        yield _names(each.nodes), "; ".join(parts)
+        where = f"shared by {_names(each.nodes)}" if each.is_shared else _names(each.nodes)
+        yield where, "; ".join(parts)

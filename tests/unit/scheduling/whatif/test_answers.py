@@ -298,6 +298,24 @@ def test_what_no_template_can_use_is_a_fragment() -> None:
     assert World(*world.objects, one).ask().fragments.devices_left == 0
 
 
+def test_devices_that_nodes_share_are_counted_once() -> None:
+    fabric = [a_device(f"fabric-{at}") for at in range(3)]
+    world = World(
+        a_class(),
+        *(a_node(name) for name in ("gpu-01", "gpu-02")),
+        a_slice(node=None, pool="fabric", allNodes=True, devices=fabric),
+        a_template("pair", namespace="team-research", requests=[a_request(count=2)]),
+    )
+
+    left = world.ask().fragments
+
+    assert (left.free, left.devices_left, left.unread_nodes) == (3, 1, 0)
+    [rest] = left.left
+    assert (rest.nodes, rest.devices) == (("gpu-01", "gpu-02"), ("fabric-2",))
+    own = a_slice(node="gpu-01", devices=[a_device()])
+    assert World(*world.objects, own).ask().fragments.devices_left == 0
+
+
 def test_room_on_a_board_for_partitions_that_no_template_asks_for_is_a_fragment() -> None:
     board = a_counter_set("gpu-0-board", {"memory": "80Gi"})
 
