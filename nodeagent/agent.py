@@ -98,7 +98,11 @@ class Agent:
         self._resources = Resources(client, driver=config.driver, node_name=config.node_name)
         self._ledger = Ledger(config.plugin_directory, boot_id=boot_id)
         self._publisher = Publisher(
-            self._resources, driver=config.driver, node_name=config.node_name, pool=pool
+            self._resources,
+            driver=config.driver,
+            node_name=config.node_name,
+            pool=pool,
+            shares=config.shares,
         )
         self._outbox = Outbox()
         reader = self._reader()

@@ -18,6 +18,7 @@ DRIVER_NAME: Final = re.compile(
     r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
 )
 DRIVER_CHARACTERS: Final = 63
+MOST_SHARES: Final = 128
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -61,6 +62,9 @@ class Config:
 
     tells_device_status: bool
     """Whether claims say in their status what became of their devices."""
+
+    shares: int
+    """Into how many equal shares of its memory claims may divide a GPU; 1 for none."""
 
     kubeconfig: str | None
     """`None` for the pod's own service account."""
@@ -113,6 +117,7 @@ def parse(arguments: Sequence[str]) -> Config:
         mps_control=given.mps_control,
         mps_cgroup=given.mps_cgroup,
         tells_device_status=given.device_status,
+        shares=given.shares,
         kubeconfig=given.kubeconfig,
         console_url=given.console_url,
         console_token_file=given.console_token_file,
@@ -208,6 +213,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="say in each claim's status.devices what became of its devices",
     )
+    parser.add_argument(
+        "--shares",
+        type=_shares,
+        default=1,
+        metavar="N",
+        help="let several claims have one GPU, each a share of its memory or more; default: 1",
+    )
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")
     parser.add_argument(
@@ -239,6 +251,12 @@ def _feature_gates(written: str) -> frozenset[Strategy]:
         if value == "true":
             offered.add(strategies[gate])
     return frozenset(offered)
+
+
+def _shares(written: str) -> int:
+    if not written.isdecimal() or not 1 <= int(written) <= MOST_SHARES:
+        raise argparse.ArgumentTypeError(f"expected 1 to {MOST_SHARES}, got {written!r}")
+    return int(written)
 
 
 def _driver(name: str) -> str:

@@ -27,6 +27,7 @@ def test_real_gpus_are_the_default() -> None:
     assert config.cdi_directory == Path("/var/run/cdi")
     assert config.console_url is None
     assert config.mig is MigPolicy.STATIC
+    assert config.shares == 1
 
 
 def test_the_demos_command_line_is_understood() -> None:
@@ -59,6 +60,8 @@ def test_the_demos_command_line_is_understood() -> None:
         ([*MINIMAL, "--driver", "GPU.nvidia.com"], "expected a DNS subdomain"),
         ([*MINIMAL, "--driver", "a" * 64], "of at most 63 characters"),
         ([*MINIMAL, "--console-url", "ws://x"], "--console-token-file go together"),
+        ([*MINIMAL, "--shares", "0"], "expected 1 to 128, got '0'"),
+        ([*MINIMAL, "--shares", "half"], "expected 1 to 128, got 'half'"),
         ([*MINIMAL, "--sim"], "unrecognized arguments: --sim"),
     ],
 )
