@@ -215,19 +215,17 @@ def _encoder_of(field: "models.Field[Any, Any]", *, vendor: str) -> Encode | Non
 
 
 def _json_texts(values: Sequence[Json | msgspec.Raw]) -> list[str | None]:
-    if values and isinstance(values[0], msgspec.Raw):
-        return [_json_text(value) for value in values]
-    try:
-        return [None if value is None else orjson.dumps(value).decode() for value in values]
-    except TypeError:
-        return [_json_text(value) for value in values]
+    return [
+        None
+        if value is None
+        else str(value, "utf-8")
+        if isinstance(value, msgspec.Raw)
+        else _json_text(value)
+        for value in values
+    ]
 
 
-def _json_text(value: Json | msgspec.Raw) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, msgspec.Raw):
-        return str(value, "utf-8")
+def _json_text(value: Json) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:

@@ -101,7 +101,7 @@ def _claim_of(text: bytes) -> NewClaim | None:
         sent = claim.status.allocation
         allocation = None if sent is NOTHING else read_allocation(sent)
         results = allocation.devices.results if allocation else []
-        if any(bytes(each.consumed_capacity)[:1] != b"{" for each in results):
+        if any(not bytes(each.consumed_capacity).startswith(b"{") for each in results):
             return None
         consumers = read_consumers(claim.status.reserved_for)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -18,7 +18,7 @@ from dra_console.sync.devices import PRODUCT_NAME_LENGTH, bytes_of, names_in_dom
 from dra_console.sync.objects import ObjectKey
 from dra_console.sync.pool_problems import first_problem
 from dra_console.sync.pools import GREATEST_COUNT, POOL_COLUMNS, PoolKey, pools_with_slices
-from dra_console.sync.reading import is_label, label_of, name_of, pool_of
+from dra_console.sync.reading import label_of, name_of, pool_of
 from dra_console.sync.sent import (
     NO_ENTRIES,
     NO_FIELDS,
@@ -129,7 +129,7 @@ def _slice_of(text: bytes) -> NewSlice | None:
     metadata, spec = published.metadata, published.spec
     pool = PoolKey(label_of(spec.driver), pool_of(spec.pool.name))
     names = {each.name for each in spec.devices}
-    is_plain = all(pool) and len(names) == len(devices) and all(map(is_label, names))
+    is_plain = all(pool) and len(names) == len(devices) and all(map(label_of, names))
     if not is_plain:
         return None
     return NewSlice(text, published, devices, ObjectKey(metadata.namespace, metadata.name), pool)
@@ -191,31 +191,34 @@ def _device_rows(
         for device in each.devices
         if (uuid := _text(device.attributes, named.uuid))
     }
-    return [
-        (
-            cluster_id,
-            pks[each.key.name],
-            driver,
-            pool,
-            device.sent.name,
-            name_of(device.sent.node_name) or name_of(each.published.spec.node_name),
-            position,
-            _text(device.attributes, named.product_name)[:PRODUCT_NAME_LENGTH],
-            parent_name(
+    rows: list[bulk.Values] = []
+    for each in newest:
+        pk, node_name = pks[each.key.name], name_of(each.published.spec.node_name)
+        rows += [
+            (
+                cluster_id,
+                pk,
+                driver,
+                pool,
                 device.sent.name,
-                parent_uuid=_text(device.attributes, named.parent_uuid),
-                counter_sets=[draw.counter_set for draw in device.draws],
-                uuids=uuids,
-            ),
-            _memory_bytes(device.capacity, named.memory),
-            device.sent.attributes,
-            device.sent.capacity,
-            device.sent.consumes_counters,
-            device.sent.taints,
-        )
-        for each in newest
-        for position, device in enumerate(each.devices)
-    ]
+                name_of(device.sent.node_name) or node_name,
+                position,
+                _text(device.attributes, named.product_name)[:PRODUCT_NAME_LENGTH],
+                parent_name(
+                    device.sent.name,
+                    parent_uuid=_text(device.attributes, named.parent_uuid),
+                    counter_sets=[draw.counter_set for draw in device.draws],
+                    uuids=uuids,
+                ),
+                _memory_bytes(device.capacity, named.memory),
+                device.sent.attributes,
+                device.sent.capacity,
+                device.sent.consumes_counters,
+                device.sent.taints,
+            )
+            for position, device in enumerate(each.devices)
+        ]
+    return rows
 
 
 def _text(attributes: dict[str, Attribute], names: tuple[str, str]) -> str:

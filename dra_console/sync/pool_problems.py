@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
-from dra_console.sync.reading import is_label
+from dra_console.sync.reading import label_of
 from dra_console.sync.slice_facts import SliceFacts, slice_facts
 
 
@@ -31,7 +31,7 @@ def _problems(slices: Sequence[SliceFacts]) -> Iterator[str]:
         generation = slices[0].generation
         yield f"{len(slices)} of {counts[0]} slices of generation {generation} seen"
     device_names = [name for each in slices for name in each.device_names]
-    if nameless := sorted(name for name in device_names if not is_label(name)):
+    if nameless := sorted(name for name in device_names if not label_of(name)):
         yield f"a device has a name that Kubernetes does not allow: {nameless[0]!r}"
     if twice := _twice(device_names):
         yield f"device name occurs more than once: {twice}"

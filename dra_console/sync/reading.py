@@ -54,11 +54,6 @@ def label_of(text: str) -> str:
     return text if 0 < len(text) <= LONGEST_LABEL and "/" not in text else ""
 
 
-def is_label(text: str) -> bool:
-    """Tell whether it is a name of at most 63 characters."""
-    return label_of(text) != ""
-
-
 def pool_in(parent: Json, *path: str) -> str:
     """Return the name of a pool at `path` likewise; it may hold slashes."""
     return pool_of(text_in(parent, *path))
