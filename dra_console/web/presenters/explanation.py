@@ -25,7 +25,7 @@ from dra_console.scheduling.whatif.scenario import Scenario
 from dra_console.scheduling.whatif.suggested import pod_of_claims, suggested_scenario
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.tiles import Look
-from dra_console.web.presenters.whatif import address_of
+from dra_console.web.presenters.whatif_edits import address_of
 from dra_console.web.wording import counted
 
 NO_NODE: Final = "On no single node"

@@ -13,29 +13,17 @@ from django.urls import reverse
 
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.scheduling.whatif.answering import Answer
-from dra_console.scheduling.whatif.edits import (
-    AddNodes,
-    AddPods,
-    DrainNode,
-    Edit,
-    FreeClaim,
-    RemoveNode,
-    SetClassSelectors,
-    TaintDevices,
-    UntaintDevices,
-)
+from dra_console.scheduling.whatif.edits import DrainNode, RemoveNode, TaintDevices
 from dra_console.scheduling.whatif.fitting import Added, Fit
-from dra_console.scheduling.whatif.fragments import Fragments
 from dra_console.scheduling.whatif.hits import Fate
 from dra_console.scheduling.whatif.impact import HitClaim, Impact
 from dra_console.scheduling.whatif.picture import Cell, DrawnNode, Look, picture_of
 from dra_console.scheduling.whatif.rights import Rights
-from dra_console.scheduling.whatif.scenario import Scenario, token_of
 from dra_console.scheduling.whatif.suggested import suggested_scenario
-from dra_console.web.forms.whatif_form import without_edit
+from dra_console.web.presenters.whatif_edits import address_of, edit_in_words
+from dra_console.web.presenters.whatif_fragments import ShownFragments, named, shown_fragments
 from dra_console.web.wording import counted
 
-NAMES_SHOWN: Final = 8
 CLAIMS_SHOWN: Final = 50
 
 WORDS: Final[Mapping[Look, tuple[str, str, str]]] = MappingProxyType(
@@ -59,14 +47,6 @@ FATES: Final[Mapping[Fate, tuple[str, str]]] = MappingProxyType(
         Fate.TOLERATES: ("tolerates it", "ok"),
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ShownEdit:
-    """One edit of the scenario, and the address without it."""
-
-    text: str
-    without: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +100,6 @@ class ShownImpact:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFragments:
-    """What no template can use."""
-
-    summary: str
-    was: str
-    lines: tuple[tuple[str, str], ...]
-    shapes: str
-
-
-@dataclass(frozen=True, slots=True)
 class ShownAnswer:
     """The whole result."""
 
@@ -144,44 +114,6 @@ class ShownAnswer:
     fragments: ShownFragments
     advice: tuple[tuple[str, str], ...]
     """Where no pod fits: a change that helps, and the address of the scenario with it."""
-
-
-def address_of(scenario: Scenario) -> str:
-    """Give the page's address for a scenario."""
-    base = reverse("web:what-if")
-    return f"{base}?scenario={token_of(scenario)}" if scenario != Scenario() else base
-
-
-def shown_edits(scenario: Scenario) -> tuple[ShownEdit, ...]:
-    """List the edits with the way to take each out."""
-    return tuple(
-        ShownEdit(edit_in_words(edit), address_of(without_edit(scenario, number)))
-        for number, edit in enumerate(scenario.edits)
-    )
-
-
-def edit_in_words(edit: Edit) -> str:  # noqa: PLR0911 - one answer for each kind of edit
-    """Say what an edit changes."""
-    match edit:
-        case AddNodes(like, count):
-            return f"Add {counted(count, 'node')} like {like}"
-        case RemoveNode(node):
-            return f"Remove node {node}"
-        case DrainNode(node):
-            return f"Drain node {node}"
-        case TaintDevices():
-            value = f"={edit.value}" if edit.value else ""
-            return f"Taint {edit.devices} with {edit.key}{value}:{edit.effect}"
-        case UntaintDevices():
-            return f"Take taint {edit.key} off {edit.devices}"
-        case FreeClaim():
-            if edit.holding is not None:
-                return f"End the claim that holds {edit.holding}"
-            return f"End claim {edit.namespace}/{edit.name}"
-        case AddPods():
-            return f"Add {counted(edit.count, 'pod')} of {edit.pod}"
-        case SetClassSelectors():
-            return f"Let class {edit.device_class} select {' and '.join(edit.selectors) or 'all'}"
 
 
 def shown_answer(answer: Answer, *, rights: Rights) -> ShownAnswer:
@@ -200,7 +132,7 @@ def shown_answer(answer: Answer, *, rights: Rights) -> ShownAnswer:
         nodes=tuple(map(_node, picture.nodes)),
         more_nodes=picture.more_nodes,
         impacts=tuple(_impact(each) for each in answer.impacts if _has_impact(each)),
-        fragments=_fragments(answer.fragments, answer.fragments_today, rights=rights),
+        fragments=shown_fragments(answer.fragments, answer.fragments_today, rights=rights),
         advice=tuple(_advice(answer, rights=rights)),
     )
 
@@ -226,7 +158,7 @@ def _fit(fit: Fit | None) -> ShownFit | None:
     if fit is None:
         return None
     why = fit.explanation.headline if fit.explanation else "More may fit; the search was cut off."
-    places = tuple((each.each, _names(each.nodes)) for each in fit.places)
+    places = tuple((each.each, named(each.nodes)) for each in fit.places)
     return ShownFit(f"{'≥ ' if fit.is_lower_bound else ''}{fit.count}", why, places)
 
 
@@ -240,17 +172,11 @@ def _difference(today: Fit | None, then: Fit | None) -> str:
 
 
 def _added_in_words(added: Added) -> str:
-    where = "; ".join(f"{each.each} on {_names(each.nodes)}" for each in added.places)
+    where = "; ".join(f"{each.each} on {named(each.nodes)}" for each in added.places)
     if added.count == added.wanted:
         return f"all of them fit: {where}"
     found = f"{added.count} of {added.wanted} fit"
     return f"{found}{f': {where}' if where else ''}. {added.stopped}"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    more = len(names) - NAMES_SHOWN
-    shown = ", ".join(names[:NAMES_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _node(node: DrawnNode) -> ShownNode:
@@ -313,47 +239,3 @@ def _namespaces(impact: Impact) -> Iterator[tuple[str, str]]:
         if each.unknown_priorities:
             words.append(f"priority of {counted(each.unknown_priorities, 'pod')} not known")
         yield each.namespace or "other namespaces", ", ".join(words)
-
-
-def _fragments(now: Fragments, today: Fragments, *, rights: Rights) -> ShownFragments:
-    names = [
-        "/".join(names)
-        for shape in now.shapes
-        for names in shape
-        if rights.sees_templates(names[0])
-    ]
-    hidden = sum(len(shape) for shape in now.shapes) - len(names)
-    shapes = ", ".join(names[: 2 * NAMES_SHOWN]) or "none that you may see"
-    more = max(len(names) - 2 * NAMES_SHOWN, 0)
-    if more:
-        shapes += f" and {more} more"
-    if hidden:
-        shapes += f", and {counted(hidden, 'template')} of other namespaces"
-    return ShownFragments(
-        summary=_left_in_words(now),
-        was="" if now is today else _left_in_words(today),
-        lines=tuple(_left_lines(now)),
-        shapes=shapes,
-    )
-
-
-def _left_in_words(fragments: Fragments) -> str:
-    words = f"{fragments.devices_left} of {fragments.free} free devices"
-    if fragments.boards_left:
-        words += f", and room on {counted(fragments.boards_left, 'partitioned GPU')}"
-    if fragments.unread_nodes:
-        nodes = counted(fragments.unread_nodes, "node")
-        words += f"; {nodes} cannot be looked at, since a node selector is malformed"
-    if fragments.is_lower_bound:
-        words += "; fewer, if a search that was cut off would have found more"
-    return words
-
-
-def _left_lines(fragments: Fragments) -> Iterator[tuple[str, str]]:
-    for each in fragments.left:
-        parts = [counted(len(each.devices), "whole device")] if each.devices else []
-        parts += [
-            f"on {board} room for {_names(names)}" for board, names in each.partitions.items()
-        ]
-        where = f"shared by {_names(each.nodes)}" if each.is_shared else _names(each.nodes)
-        yield where, "; ".join(parts)

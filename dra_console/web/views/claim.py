@@ -39,7 +39,7 @@ from dra_console.web.presenters.live_state import read_live_state
 from dra_console.web.presenters.reader import Reader, reader_of
 from dra_console.web.presenters.tiles import Tile, tile_of
 from dra_console.web.presenters.wants import wants_of
-from dra_console.web.presenters.whatif import address_of
+from dra_console.web.presenters.whatif_edits import address_of
 from dra_console.web.yaml_text import as_yaml
 
 ATTEMPTS_SHOWN = 20

@@ -24,7 +24,7 @@ from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.presenters.template_table import template_rows
 from dra_console.web.presenters.wants import wants_of
-from dra_console.web.presenters.whatif import address_of
+from dra_console.web.presenters.whatif_edits import address_of
 from dra_console.web.yaml_text import as_yaml
 
 TEMPLATES_A_PAGE = 50

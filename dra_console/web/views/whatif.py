@@ -28,7 +28,8 @@ from dra_console.scheduling.whatif.rights import Rights, rights_of
 from dra_console.scheduling.whatif.scenario import Scenario, json_of_token
 from dra_console.web.cluster_page import on_cluster, require_list
 from dra_console.web.forms.whatif_form import pod_value, with_form
-from dra_console.web.presenters.whatif import address_of, shown_answer, shown_edits
+from dra_console.web.presenters.whatif import shown_answer
+from dra_console.web.presenters.whatif_edits import address_of, shown_edits
 
 OFFERED = 100
 """Names that a field offers; others can be typed."""
