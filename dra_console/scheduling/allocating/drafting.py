@@ -26,12 +26,12 @@ from dra_console.scheduling.allocating.counts import Counts
 from dra_console.scheduling.allocating.ended_consumers import EndedConsumers
 from dra_console.scheduling.allocating.pending import Pending
 from dra_console.scheduling.allocating.pod_claims import claim_names_of
-from dra_console.scheduling.allocating.queueing import REFUSED_PAUSE_SECONDS, Item, Queue, What
+from dra_console.scheduling.allocating.queueing import Item, Queue, What
+from dra_console.scheduling.allocating.refusing import Refuser
 from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.planning.plan import plan_pod
 from dra_console.scheduling.planning.plans import NotPlaced, Placed, Refused, Undecided
 from dra_console.scheduling.planning.wishes import PodWish, wish_of_claim, wish_of_pod
-from dra_console.scheduling.writing import pod_events, remarks
 from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
 from dra_console.scheduling.writing.releasing import free_in_the_way
 from dra_console.scheduling.writing.sending import Writer
@@ -75,16 +75,17 @@ class Drafter:
     resident: Resident
     queue: Queue
     counts: Counts
-    _said: dict[Item, str] = field(default_factory=dict)
+    _refuser: Refuser = field(init=False)
     _ended: EndedConsumers = field(init=False)
 
     def __post_init__(self) -> None:
         """Know of no pods that have ended yet."""
+        self._refuser = Refuser(self.client, self.resident, self.queue, self.counts)
         self._ended = EndedConsumers(self.resident.cluster)
 
     def forget(self, item: Item) -> None:
         """Say anew why it waits, should it ever wait again."""
-        self._said.pop(item, None)
+        self._refuser.forget(item)
 
     def draft(self, due: Mapping[Item, int]) -> list[Draft]:
         """Plan what is due, for as long as a round may take."""
@@ -96,7 +97,7 @@ class Drafter:
                 draft = self._try(item, due[item])
             except MALFORMED as error:
                 log.exception("passed over", item=item.key)
-                self._park(item, due[item], str(error) or type(error).__name__)
+                self._refuser.park(item, due[item], str(error) or type(error).__name__)
                 continue
             if draft is not None:
                 drafts.append(draft)
@@ -111,8 +112,7 @@ class Drafter:
 
     def pending(self, item: Item) -> Pending | None:
         """Return what waits, as it was seen last."""
-        known = self.resident.pods if item.what is What.POD else self.resident.claims
-        return known.get(item.key)
+        return self._refuser.pending(item)
 
     def _try(self, item: Item, tries: int) -> Draft | None:
         pending = self.pending(item)
@@ -121,7 +121,9 @@ class Drafter:
         raw = pending.raw
         if item.what is What.CLAIM:
             if ended := self._ended.of(item.key, now=time.monotonic()):
-                self._refuse(item, tries, f"pod {ended} has ended and still names the claim")
+                self._refuser.refuse(
+                    item, tries, f"pod {ended} has ended and still names the claim"
+                )
                 return None
             return self._try_claims(item, tries, wish_of_claim(raw), (item.key,), pod=None)
         keys = []
@@ -129,10 +131,10 @@ class Drafter:
             key = f"{pending.key.partition('/')[0]}/{name}"
             if not name or self.resident.claim(key) is None:
                 missing = f"claim {name}" if name else f"the claim for {own_name}"
-                self._park(item, tries, f"{missing} does not exist yet")
+                self._refuser.park(item, tries, f"{missing} does not exist yet")
                 return None
             if self.resident.is_unreadable(key):
-                self._park(item, tries, f"claim {name} cannot be read")
+                self._refuser.park(item, tries, f"claim {name} cannot be read")
                 return None
             keys.append(key)
         return self._try_claims(item, tries, wish_of_pod(raw), tuple(keys), pod=raw)
@@ -147,7 +149,7 @@ class Drafter:
         pod: JsonObject | None,
     ) -> Draft | None:
         if isinstance(wish, Refused):
-            self._refuse(item, tries, wish.reason)
+            self._refuser.refuse(item, tries, wish.reason)
             return None
         claims = [claim for key in keys if (claim := self.resident.claim(key)) is not None]
         planned = plan_pod(
@@ -221,38 +223,9 @@ class Drafter:
         pod: JsonObject | None,
     ) -> None:
         """Say why, and let it wait for what could change that."""
-        self._say(item, planned.reason)
-        now, gains = time.monotonic(), self.resident.gains
-        # A class that does not exist, or a device that breaks a selector, may change as well.
-        self.queue.park(item, now=now, tries=tries, gains=gains, reason=planned.reason)
+        self._refuser.not_placed(item, tries, planned.reason)
         if isinstance(planned, NotPlaced) and pod is not None and planned.unavailable:
             self._free_in_the_way(pod, planned.unavailable)
-
-    def _refuse(self, item: Item, tries: int, reason: str) -> None:
-        """Let wait what only another version of it would change; it is told of that."""
-        self._say(item, reason)
-        self.queue.park(
-            item,
-            now=time.monotonic(),
-            tries=tries,
-            pause_seconds=REFUSED_PAUSE_SECONDS,
-            reason=reason,
-        )
-
-    def _say(self, item: Item, reason: str) -> None:
-        """Tell users once why a pod or claim waits, until the reason is another one."""
-        self.counts.refused += 1
-        pending = self.pending(item)
-        if pending is None or self._said.get(item) == reason:
-            return
-        self._said[item] = reason
-        if item.what is What.CLAIM:
-            pod_events.failed_allocation(self.client, pending.raw, reason)
-            return
-        namespace, _, name = pending.key.partition("/")
-        pod_events.failed_scheduling(
-            self.client, remarks.pod_named(namespace, name, pending.uid), reason
-        )
 
     def _free_in_the_way(self, pod: JsonObject, unavailable: Iterable[ResourceClaim]) -> None:
         """Free one allocated claim that keeps its own pod from every node (PostFilter)."""
@@ -272,14 +245,3 @@ class Drafter:
                     self.resident.doubt_no_more(claim.key)
                     self.resident.put_claim(freed)
             return
-
-    def _park(self, item: Item, tries: int, reason: str) -> None:
-        """Let wait what a change of a claim or pod brings back."""
-        log.info("waits", item=item.key, reason=reason)
-        self.queue.park(
-            item,
-            now=time.monotonic(),
-            tries=tries,
-            pause_seconds=REFUSED_PAUSE_SECONDS,
-            reason=reason,
-        )

@@ -20,7 +20,7 @@ from dra_console.mirror.models import (
     ResourceClaimTemplate,
 )
 from dra_console.scheduling.allocating.hindrances import pods_that_wait, with_hindrance
-from dra_console.scheduling.allocating.resident import NODE_FACTS
+from dra_console.scheduling.allocating.inventory import NODE_FACTS
 from dra_console.scheduling.attempts.record import record_all
 from dra_console.scheduling.attempts.subjects import Named, Subject, subjects_of
 from dra_console.scheduling.attempts.tries import Try, tries_of

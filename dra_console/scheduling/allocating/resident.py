@@ -16,20 +16,10 @@ from dataclasses import replace
 from typing import Final
 
 from dra_console.allocator.api_json import object_of
-from dra_console.allocator.model import (
-    AllocationResult,
-    DeviceClass,
-    DeviceTaintRule,
-    JsonObject,
-    ResourceClaim,
-    ResourceSlice,
-    Snapshot,
-)
-from dra_console.allocator.search.fleet import Fleet
-from dra_console.kube.kinds import NODES
+from dra_console.allocator.model import AllocationResult, JsonObject, ResourceClaim
 from dra_console.mirror import models as mirror
 from dra_console.scheduling.allocating.claim_reading import ClaimsRead, read_claim
-from dra_console.scheduling.allocating.followed import Followed
+from dra_console.scheduling.allocating.inventory import Inventory
 from dra_console.scheduling.allocating.pending import (
     Pending,
     is_reserved_ahead,
@@ -37,13 +27,7 @@ from dra_console.scheduling.allocating.pending import (
     pending_claim,
     pending_pod,
 )
-from dra_console.scheduling.planning.board import NodeBoard
-from dra_console.scheduling.planning.mirrored_use import MirroredUse
-from dra_console.scheduling.planning.node_facts import NodeFacts, facts_of
-from dra_console.scheduling.world.decoded import CLASS_ROWS, RULE_ROWS, SLICE_ROWS, DecodedKind
 from dra_console.scheduling.world.left_out import LeftOut
-
-NODE_FACTS: Final = DecodedKind(NODES, mirror.Node, facts_of)
 
 
 class Resident:
@@ -52,26 +36,9 @@ class Resident:
     def __init__(self, cluster: mirror.Cluster, claims: ClaimsRead) -> None:
         """Read the inventory beside the claims, of which those are told later that change."""
         self.cluster: Final = cluster
-        nodes = Followed(NODE_FACTS, put=self._put_node, remove=self._remove_node)
-        slices = Followed(SLICE_ROWS, put=self._put_slice, remove=self._remove_slice)
-        classes = Followed(CLASS_ROWS, put=self._put_class, remove=self._remove_class)
-        rules = Followed(RULE_ROWS, put=self._put_rule, remove=self._remove_rule)
-        self._followed: Final = (nodes, slices, classes, rules)
-        facts = nodes.know(cluster)
-        self.fleet: Final = Fleet(
-            Snapshot(
-                nodes=tuple(each.node for each in facts),
-                slices=slices.know(cluster),
-                classes=classes.know(cluster),
-                claims=tuple(claims.of.values()),
-                taint_rules=rules.know(cluster),
-            )
-        )
-        self.board: Final = NodeBoard(self.fleet)
-        for each in facts:
-            self.board.put_facts(each)
-        self._use: Final = MirroredUse(cluster, self.board)
-        self._use.compare()
+        self._inventory: Final = Inventory(cluster, claims.of.values())
+        self.fleet: Final = self._inventory.fleet
+        self.board: Final = self._inventory.board
 
         self.pods: Final[dict[str, Pending]] = {}
         """Pods that wait for the console, by key."""
@@ -103,28 +70,19 @@ class Resident:
     @property
     def left_out(self) -> list[LeftOut]:
         """List what cannot be read."""
-        found = [*self._unreadable.values()]
-        for kind in self._followed:
-            found += kind.left_out
-        return found
+        return [*self._unreadable.values(), *self._inventory.left_out]
 
     def compare(self) -> None:
         """Bring the inventory in line with the mirror, of which every version is looked at."""
-        for kind in self._followed:
-            self.gains += kind.compare(self.cluster)
-        self.compare_use()
+        self.gains += self._inventory.compare()
 
     def compare_use(self, node_names: Collection[str] | None = None) -> None:
         """Read anew what pods, of whichever scheduler, take of these nodes, or of all."""
-        self.gains += self._use.compare(node_names)
+        self.gains += self._inventory.compare_use(node_names)
 
     def look_at(self, plural: str, keys: Collection[str] | None) -> None:
         """Bring some objects of a kind in line with the mirror, `None` for all."""
-        for kind in self._followed:
-            if kind.plural == plural:
-                self.gains += (
-                    kind.compare(self.cluster) if keys is None else kind.look_at(self.cluster, keys)
-                )
+        self.gains += self._inventory.look_at(plural, keys)
 
     @property
     def claim_keys(self) -> KeysView[str]:
@@ -292,32 +250,6 @@ class Resident:
             self.ahead.add(key)
         else:
             self.ahead.discard(key)
-
-    def _put_slice(self, slice_: ResourceSlice) -> None:
-        self.fleet.put_slice(slice_)
-
-    def _remove_slice(self, name: str) -> None:
-        self.fleet.remove_slice(name)
-
-    def _put_class(self, device_class: DeviceClass) -> None:
-        self.fleet.put_class(device_class)
-
-    def _remove_class(self, name: str) -> None:
-        self.fleet.remove_class(name)
-
-    def _put_rule(self, rule: DeviceTaintRule) -> None:
-        self.fleet.put_taint_rule(rule)
-
-    def _remove_rule(self, name: str) -> None:
-        self.fleet.remove_taint_rule(name)
-
-    def _put_node(self, facts: NodeFacts) -> None:
-        self.fleet.put_node(facts.node)
-        self.board.put_facts(facts)
-
-    def _remove_node(self, name: str) -> None:
-        self.board.remove_node(name)
-        self.fleet.remove_node(name)
 
 
 def _version_in(claim: JsonObject) -> str:
