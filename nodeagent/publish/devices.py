@@ -84,11 +84,12 @@ def counters_of(gpu: Gpu, *, shape: Shape) -> Mapping[str, int]:
 
 def taints_in(taints: Sequence[Taint], *, shape: Shape) -> tuple[Taint, ...]:
     """Return the taints that a server keeps."""
-    return tuple(
-        taint
-        for taint in taints
-        if (Feature.TAINTS if taint.keeps_away else Feature.INFORMING_TAINTS) in shape
-    )
+    return tuple(taint for taint in taints if feature_of(taint) in shape)
+
+
+def feature_of(taint: Taint) -> Feature:
+    """Return what a server needs to keep a taint."""
+    return Feature.TAINTS if taint.keeps_away else Feature.INFORMING_TAINTS
 
 
 def counter_set_to_api(minor: int, counters: Mapping[str, int]) -> JsonObject:

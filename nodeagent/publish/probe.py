@@ -2,7 +2,7 @@
 
 A dry run goes through the same dropping of fields and the same validation as a real write, and
 costs neither etcd nor any scheduler anything. Without it, a device with a taint would be free for
-everybody until the answer to its first write is there (node-agent.md 4.7; ADR 0023).
+everybody until the answer to its first write is there (node-agent.md 4.7; ADR 0027).
 """
 
 from collections.abc import Callable

@@ -7,17 +7,18 @@ that keeps taints (node-agent.md 4.5 to 4.9). All calls but `offer` come from on
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import structlog
 
+from nodeagent.devices.model import Inventory
 from nodeagent.fields import Fields, JsonObject
 from nodeagent.kube.errors import InvalidError, StatusError
 from nodeagent.publish import counts
 from nodeagent.publish.alarm import Alarm
 from nodeagent.publish.api import SliceApi
-from nodeagent.publish.devices import Offer
+from nodeagent.publish.devices import Offer, feature_of
 from nodeagent.publish.fallback import RETRY_SECONDS, Fallback
 from nodeagent.publish.features import Feature, Shape, features_of
 from nodeagent.publish.learning import BAD_REQUEST, LOOK_SECONDS, Learning
@@ -60,7 +61,7 @@ class Sync:
     _pace: Pace = field(init=False)
     _sender: Sender = field(init=False)
     _published: _Published | None = field(default=None, init=False)
-    _used: tuple[Offer, frozenset[Feature]] | None = field(default=None, init=False)
+    _used: tuple[Inventory, frozenset[Feature]] | None = field(default=None, init=False)
     _built: tuple[Offer, Shape, tuple[DesiredSlice, ...] | None] | None = field(
         default=None, init=False
     )
@@ -122,11 +123,14 @@ class Sync:
         return True
 
     def _features_used_by(self, offer: Offer) -> frozenset[Feature]:
-        if self._used is None or self._used[0] is not offer:
-            specs = [one.spec_members() for one in slices_of(offer, Shape())]
+        if self._used is None or self._used[0] is not offer.inventory:
+            # Taints come and go; what hardware needs is worth remembering.
+            healthy = replace(offer, taints={})
+            specs = [one.spec_members() for one in slices_of(healthy, Shape())]
             used = frozenset[Feature]().union(*(features_of(spec) for spec in specs))
-            self._used = offer, used
-        return self._used[1]
+            self._used = offer.inventory, used
+        taints = (taint for of_device in offer.taints.values() for taint in of_device)
+        return self._used[1].union(map(feature_of, taints))
 
     def _is_acceptable(self, slices: tuple[DesiredSlice, ...]) -> bool:
         try:

@@ -1,6 +1,7 @@
 """Requests to an API server that serves whichever versions a test wants."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -200,6 +201,47 @@ def test_refusals_are_told_apart_with_the_servers_own_words(
 
     assert type(refused.value) is error
     assert refused.value.retry_after_seconds == (7 if status == 429 else None)
+
+
+def test_a_right_that_is_missing_is_named(server: Server, resources: Resources) -> None:
+    server.answers["resourceslices"] = (403, {"message": "forbidden"})
+    rule = 'apiGroups: ["resource.k8s.io"], resources: ["resourceslices"], verbs: ["create"]'
+
+    with pytest.raises(ForbiddenError, match=re.escape(rule)):
+        resources.create_slice(A_SLICE)
+
+
+def test_a_slice_is_tried_by_a_dry_run(server: Server, resources: Resources) -> None:
+    server.answers["resourceslices"] = (201, A_SLICE)
+
+    assert resources.try_slice(A_SLICE) == A_SLICE
+
+    assert server.asked[-1] == ("POST", f"{GROUP_PATH}v1/resourceslices?dryRun=All")
+
+
+def test_the_server_says_which_one_it_is(server: Server, resources: Resources) -> None:
+    server.answers["/version"] = (200, {"gitVersion": "v1.35.0-gke.1"})
+
+    assert resources.server_version().minor == (1, 35)
+
+    server.answers["/version"] = (200, {"major": "1"})
+    with pytest.raises(UnreachableError, match="gitVersion"):
+        resources.server_version()
+
+
+def test_a_better_version_is_taken_when_it_is_looked_for(
+    server: Server, resources: Resources
+) -> None:
+    server.versions = ["v1beta1"]
+    server.answers["resourceslices"] = (201, A_SLICE)
+    resources.create_slice(A_SLICE)
+    server.versions = ["v1", "v1beta1"]
+
+    resources.create_slice(A_SLICE)
+    assert resources.version() == "v1beta1"
+
+    resources.rediscover()
+    assert resources.version() == "v1"
 
 
 def test_a_watch_yields_events_and_raises_its_error(server: Server, resources: Resources) -> None:

@@ -422,6 +422,28 @@ def test_wiped_slices_are_not_kept_waiting_by_the_pace() -> None:
     assert generations == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("wipes_at", [(1,), (2, 3, 5), tuple(range(1, 30))])
+def test_a_wipe_in_the_middle_of_a_publication_does_not_win(wipes_at: tuple[int, ...]) -> None:
+    """Kubelet's deletion is under way while the agent publishes again."""
+    node = Publication()
+    changes = 0
+
+    def wipe_now_and_then() -> None:
+        nonlocal changes
+        if node.server.stored and node.server.log[-1].operation == "create":
+            changes += 1
+            if changes in wipes_at:
+                node.server.wipe()
+
+    node.server.observe = wipe_now_and_then
+    node.offer(hopper_inventory())
+    node.run_for(60)
+
+    assert changes > max(wipes_at)
+    assert node.server.is_whole()
+    assert node.server.devices() == all_names(hopper_inventory())
+
+
 # Times of taints
 
 
