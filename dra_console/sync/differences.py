@@ -28,8 +28,8 @@ from dra_console.sync.derived_differences import (
 )
 from dra_console.sync.identity import identity_of
 from dra_console.sync.mirrored import Mirrored
+from dra_console.sync.object_rows import row_of
 from dra_console.sync.objects import ObjectKey, metadata_of
-from dra_console.sync.reconcile import row_of
 
 LOOKS: Final = 6
 PAUSE_SECONDS: Final = 1.0

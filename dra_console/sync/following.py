@@ -4,7 +4,6 @@ Everything is read from rows and leases at the moment of asking, so every proces
 same. What is not known is `None`, never 0.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,11 +11,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from django.db.models import Count
-from redis import RedisError
-
-from dra_console.leases import held_among
 from dra_console.mirror.models import ApiServer, Cluster, Cursor
+from dra_console.sync.followed_rows import cursors_of, leases_held, object_counts
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.tasks import lease_name
 
@@ -136,9 +132,9 @@ class ClusterFollowed:
 def follow_states(clusters: Iterable[Cluster], *, now: datetime) -> tuple[ClusterFollowed, ...]:
     """Read how well these clusters are followed; two queries, and one for each mirrored kind."""
     clusters = tuple(clusters)
-    objects = _object_counts(clusters)
-    cursors = _cursors_of(clusters)
-    leases = _leases_held(clusters)
+    objects = object_counts(clusters)
+    cursors = cursors_of(clusters)
+    leases = leases_held(clusters)
     servers = {row.cluster_id: row for row in ApiServer.objects.filter(cluster__in=clusters)}
     return tuple(
         ClusterFollowed(
@@ -167,8 +163,8 @@ def troubled_kinds(
     clusters: Sequence[Cluster], *, now: datetime
 ) -> Mapping[int, tuple[KindFollowed, ...]]:
     """Read which kinds are not followed, by cluster; one query, cheap enough for each page."""
-    cursors = _cursors_of(clusters)
-    leases = _leases_held(clusters)
+    cursors = cursors_of(clusters)
+    leases = leases_held(clusters)
     return {
         cluster.pk: tuple(
             kind
@@ -232,32 +228,3 @@ def _state_of(  # noqa: PLR0911 - one line a state
     if contact_at is not None and now - contact_at > STALE_AFTER and not is_held:
         return FollowState.SILENT
     return FollowState.FOLLOWING if cursor.resource_version else FollowState.CATCHING_UP
-
-
-def _cursors_of(clusters: Sequence[Cluster]) -> Mapping[int, dict[str, Cursor]]:
-    found: dict[int, dict[str, Cursor]] = defaultdict(dict)
-    for cursor in Cursor.objects.filter(cluster__in=clusters):
-        found[cursor.cluster_id][cursor.plural] = cursor
-    return found
-
-
-def _object_counts(clusters: Sequence[Cluster]) -> Mapping[str, Mapping[int, int]]:
-    """Count the mirrored objects by kind and cluster."""
-    return {
-        plural: dict(
-            mirrored.model._default_manager.filter(cluster__in=clusters)  # noqa: SLF001 - Django's documented name
-            .values_list("cluster")
-            .annotate(Count("pk"))
-            .order_by()
-        )
-        for plural, mirrored in MIRRORED.items()
-    }
-
-
-def _leases_held(clusters: Sequence[Cluster]) -> frozenset[str] | None:
-    try:
-        return held_among(
-            [lease_name(cluster.pk, plural) for cluster in clusters for plural in MIRRORED]
-        )
-    except RedisError:
-        return None

@@ -1,4 +1,4 @@
-"""Rows that repeat what the API servers last showed; written by `sync.reconcile` alone."""
+"""Rows that repeat what the API servers last showed; written by `sync` alone."""
 
 from dra_console.mirror.models.claims import (
     ClaimState,

@@ -7,7 +7,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from dra_console.mirror.models import ApiServer, Cluster, Cursor, Namespace
-from dra_console.sync import following
+from dra_console.sync import followed_rows
 from dra_console.sync.following import (
     ClusterFollowed,
     FollowState,
@@ -34,7 +34,7 @@ def cluster() -> Cluster:
 def leases(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Stand in for Redis: the names that are held."""
     held: set[str] = set()
-    monkeypatch.setattr(following, "held_among", held.intersection)
+    monkeypatch.setattr(followed_rows, "held_among", held.intersection)
     return held
 
 
@@ -106,7 +106,7 @@ def test_without_redis_nobody_is_accused_of_silence_that_just_began(
     def refuse(_names: object) -> frozenset[str]:
         raise RedisConnectionError
 
-    monkeypatch.setattr(following, "held_among", refuse)
+    monkeypatch.setattr(followed_rows, "held_among", refuse)
     a_cursor(cluster, last_contact_at=None, resource_version="")
 
     [followed] = follow_states([cluster], now=NOW)
