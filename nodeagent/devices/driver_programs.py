@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from nodeagent.devices import driver_library
 from nodeagent.devices.errors import (
     DevicesError,
     DriverTimeoutError,
@@ -18,9 +19,6 @@ from nodeagent.devices.errors import (
 log = structlog.get_logger()
 
 DIRECTORIES: Final = ("opt/bin", "usr/bin", "usr/sbin", "bin", "sbin")
-LIBRARY_DIRECTORIES: Final = (
-    "usr/lib64", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib/wsl/lib",
-)  # fmt: skip
 PATIENCE_SECONDS: Final = 15
 LONGEST_TIME_SLICE: Final = 3
 
@@ -64,7 +62,7 @@ def _run(driver_root: Path, program: str, arguments: tuple[str, ...]) -> tuple[i
     found = next((path for path in candidates if path.exists()), None)
     if found is None:
         raise NoDriverError(f"no {program} in {', '.join(str(p.parent) for p in candidates)}")
-    libraries = ":".join(str(driver_root / directory) for directory in LIBRARY_DIRECTORIES)
+    libraries = ":".join(str(place.parent) for place in driver_library.places(driver_root))
     try:
         process = subprocess.Popen(
             [found, *arguments],

@@ -145,7 +145,7 @@ nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(void *handle, fabric *info) {
   unsigned clique;
   if (info->version != 0x02000024) return VERSION_MISMATCH;
   if (told(g, "clique", -1, &clique) != SUCCESS) return NOT_SUPPORTED;
-  for (int i = 0; i < 16; i++) info->cluster[i] = (uint8_t)(0x10 + i);
+  for (int i = 0; i < 16; i++) info->cluster[i] = number(g, "cluster", 1) ? (uint8_t)(0x10 + i) : 0;
   info->status = SUCCESS;
   info->clique = clique;
   info->state = (uint8_t)number(g, "fabric", 3);

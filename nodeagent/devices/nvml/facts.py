@@ -113,6 +113,9 @@ def _clique(handle: object) -> str | None:
     pynvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
     if info.state != FABRIC_IS_COMPLETE or info.status != pynvml.NVML_SUCCESS:
         return None
+    if not any(info.clusterUuid):
+        # One machine with switches of its own: nothing that machines could share.
+        return None
     digits = bytes(info.clusterUuid).hex()
     cuts = (0, 8, 12, 16, 20, 32)
     cluster = "-".join(digits[start:end] for start, end in pairwise(cuts))

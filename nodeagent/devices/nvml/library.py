@@ -8,20 +8,10 @@ import ctypes
 from pathlib import Path
 from typing import Final
 
+from nodeagent.devices.driver_library import SONAME, places
 from nodeagent.devices.errors import NoDriverError
 from nodeagent.devices.sysfs import driver_of, nvidia_gpus
 
-SONAME: Final = "libnvidia-ml.so.1"
-DIRECTORIES: Final = (
-    "usr/lib64",
-    "usr/lib/x86_64-linux-gnu",
-    "usr/lib/aarch64-linux-gnu",
-    "lib64",
-    "lib/x86_64-linux-gnu",
-    "lib/aarch64-linux-gnu",
-    "usr/lib/wsl/lib",
-    ".",
-)
 DRIVER_CONTAINER: Final = Path("/run/nvidia/driver")
 
 
@@ -33,7 +23,7 @@ def load(driver_root: Path, *, sysfs: Path) -> Path:
             for, and what may be wrong.
 
     """
-    candidates = [driver_root / directory / SONAME for directory in DIRECTORIES]
+    candidates = places(driver_root)
     # Only the host's own root may have it where the loader alone knows.
     names = [str(path) for path in candidates if path.exists()]
     names += [SONAME] if driver_root == Path("/") else []

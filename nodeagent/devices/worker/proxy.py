@@ -9,13 +9,14 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar
 
 import msgspec
 import structlog
 
-from nodeagent.devices import driver_programs
+from nodeagent.devices import driver_library, driver_programs
 from nodeagent.devices.control import Instance
 from nodeagent.devices.errors import (
     BusyError,
@@ -87,6 +88,9 @@ class WorkerGpus:
     )
     _vitals: tuple[Vitals, ...] = field(default=(), init=False)
     _vitals_at: float = field(default=0.0, init=False)
+    _library: Path | None = field(default=None, init=False)
+    """Where the library was when it was loaded; `None` if only the loader knows."""
+
     _without_nodes: frozenset[int] = field(default=frozenset(), init=False)
 
     @property
@@ -96,11 +100,14 @@ class WorkerGpus:
         return worker.pid if worker is not None else None
 
     def discover(self) -> tuple[Gpu, ...]:
+        self._let_go_of_a_driver_that_goes()
         gpus = self._ask("discover", result=tuple[Gpu, ...])
+        self._library = driver_library.find(self.settings.driver_root)
         self._make_missing_nodes(gpus)
         return gpus
 
     def read(self) -> tuple[Reading, ...]:
+        self._let_go_of_a_driver_that_goes()
         return self._ask("read", result=tuple[Reading, ...])
 
     def events(self) -> tuple[DriverEvent, ...]:
@@ -185,6 +192,22 @@ class WorkerGpus:
 
     def _take(self, told: Told) -> None:
         self._events.append(told.event)
+
+    def _let_go_of_a_driver_that_goes(self) -> None:
+        """End the worker when a driver container takes its files away.
+
+        A library that is still in use keeps the kernel module of the old driver from unloading.
+
+        Raises:
+            NoDriverError: it was so.
+
+        """
+        library = self._library
+        if library is not None and not library.exists():
+            self._library = None
+            log.warning("driver files are gone: letting go of the driver", library=str(library))
+            self.close()
+            raise NoDriverError(f"{library} was taken away: the driver is being replaced")
 
     def _make_missing_nodes(self, gpus: tuple[Gpu, ...]) -> None:
         without = frozenset(

@@ -41,7 +41,7 @@ def a_machine(directory: Path) -> tuple[FakeMachine, dict[str, str]]:
             minor=9,
         ),
         "t4": machine.add("T4", bus="00010000:AF:00.0", architecture=4711, ecc=-1),
-        "l40s": machine.add("L40S", persistence=0, virtualization=1),
+        "l40s": machine.add("L40S", persistence=0, virtualization=1, clique=0, cluster=0),
         "a100 off": machine.add("A100-40"),
         "a100 cut": machine.add("A100-40", mig=1),
         "a100 empty": machine.add("A100-40", mig=1),
@@ -125,6 +125,14 @@ def test_what_a_board_does_not_offer_is_unknown_and_costs_nothing_else(static: S
     # A PCI domain beyond four digits has no place in the standard attribute.
     assert (t4.pci_bus_id, t4.pcie_root) == (None, None)
     assert static.names("t4") == ["gpu-1"]
+
+
+def test_a_fabric_of_one_machine_is_no_clique_that_machines_could_share(static: Site) -> None:
+    assert static.of("l40s").nvlink_clique is None
+    assert (static.of("l40s").persistence, static.of("l40s").virtualization) == (
+        False,
+        "passthrough",
+    )
 
 
 def test_boards_for_a_display_alone_are_left_out(static: Site) -> None:

@@ -188,6 +188,25 @@ def test_a_replaced_driver_restarts_the_worker_and_not_the_agent(
     assert gpus.discover()[0].driver_version == "590.44.01"
 
 
+def test_a_driver_whose_files_are_taken_away_is_let_go_so_that_it_can_be_unloaded(
+    machine: FakeMachine, connect: Connect
+) -> None:
+    machine.add("L4")
+    gpus = connect()
+    known = gpus.discover()
+    pid = worker_of(gpus)
+
+    machine.uninstall()
+    with pytest.raises(NoDriverError, match="being replaced"):
+        gpus.read()
+
+    assert not is_running(pid)
+    with pytest.raises(NoDriverError, match="not found"):
+        gpus.discover()
+    machine.install()
+    assert gpus.discover() == known
+
+
 @pytest.mark.parametrize(("code", "hint"), [(9, "Driver Not Loaded"), (999, "privileged")])
 def test_a_driver_that_refuses_to_begin_is_no_driver_until_it_does(
     machine: FakeMachine, connect: Connect, code: int, hint: str
