@@ -31,7 +31,9 @@ from tests.builders.agents import AgentNode, a_claim_of_pod, a_gpu, reference_to
 from tests.builders.objects import DRIVER, a_result
 
 NODE = "mig-01"
-DISK = ("fsync", "replace", "link", "unlink")
+DISK = ("replace", "link", "unlink")
+"""What changes the disk. A kill before an fsync leaves what one before the rename after it does."""
+
 HARDWARE = ("create_partition", "destroy_partition", "set_time_slice", "set_compute_mode")
 
 
@@ -122,9 +124,9 @@ def live(life: dict[str, Any], answer: int) -> NoReturn:
 
     killer = Killer(life.get("kill_at"))
     # A kill leaves the kernel's view of the disk whole; only a power cut needs the waiting.
+    setattr(os, "fsync", lambda _descriptor: None)  # noqa: B010 - for good: the process ends soon
     for name in DISK:
-        operation = (lambda _descriptor: None) if name == "fsync" else getattr(os, name)
-        setattr(os, name, killer.counted(operation))
+        setattr(os, name, killer.counted(getattr(os, name)))
     node = a_node(Path(life["directory"]), life["boot_id"], life["version"])
     for name in HARDWARE:
         setattr(node.boards, name, killer.counted(getattr(node.boards, name)))
