@@ -95,6 +95,20 @@ class FakeMachine:
         """Set the boards' MIG state as somebody else left it (lines: `mig.c`)."""
         (self.directory / "nvml/mig").write_text("".join(f"{fact}\n" for fact in facts))
 
+    def has_time_slices(self) -> None:
+        """Put an `nvidia-smi` into the driver root that keeps time slices; none is set."""
+        program = self.root / "usr/bin/nvidia-smi"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\necho "$5" > {self.directory}/nvml/slice."$3"\n')
+        program.chmod(0o755)
+        for kept in (self.directory / "nvml").glob("slice.*"):
+            kept.unlink()
+
+    def time_slice(self, gpu: str) -> int:
+        """Return a GPU's time slice."""
+        kept = self.directory / f"nvml/slice.{gpu}"
+        return int(kept.read_text()) if kept.exists() else 0
+
     def mig(self) -> list[str]:
         """Return the boards' MIG state."""
         file = self.directory / "nvml/mig"
