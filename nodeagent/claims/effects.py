@@ -7,7 +7,7 @@ administrators changes nothing (node-agent.md 2.3 h, 2.5).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import structlog
@@ -107,6 +107,28 @@ class Effects:
         except (NoDriverError, UnsupportedError) as error:
             # Without the driver or the GPU, its setting is gone as well.
             log.info("setting gone already", gpu=gpu_uuid, reason=str(error))
+
+
+def heirs_of(entry: Entry, others: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the claims that have to reset a time slice when `entry` is gone.
+
+    A time slice stays while anybody uses the GPU, and is reset by the last one, who may never
+    have asked for any: so one of them takes it over.
+    """
+    for gpu_uuid, interval in _intervals(entry).items():
+        users = [
+            other for other in others if other.uid != entry.uid and gpu_uuid in _used_by([other])
+        ]
+        if users and not any(gpu_uuid in _intervals(user) for user in users):
+            yield replace(
+                users[0],
+                devices=tuple(
+                    replace(device, sharing=TimeSlicing(interval))
+                    if device.parent_uuid == gpu_uuid and not device.admin_access
+                    else device
+                    for device in users[0].devices
+                ),
+            )
 
 
 def _mps_group(devices: Iterable[PlannedDevice]) -> tuple[PlannedDevice, ...]:

@@ -21,7 +21,7 @@ from nodeagent.cdi.errors import CdiError
 from nodeagent.claims import partitions
 from nodeagent.claims.allocation import AllocatedClaim
 from nodeagent.claims.describing import Describing
-from nodeagent.claims.effects import Effects
+from nodeagent.claims.effects import Effects, heirs_of
 from nodeagent.claims.entry import UNSETTLED, Entry, PlannedDevice, State
 from nodeagent.claims.errors import ClaimsError, NewerCheckpointError
 from nodeagent.claims.injection import Injection
@@ -166,6 +166,8 @@ class Execution:
             return
         others = self.ledger.read().speaking.values()
         try:
+            for heir in heirs_of(entry, others):
+                self.ledger.put(heir)
             self.effects.undo(entry, others=others, inventory=self.inventory())
         except EXPECTED as error:
             with suppress(OSError):

@@ -321,6 +321,27 @@ def test_a_time_slice_stays_while_another_claim_uses_the_gpu(whole: AgentNode) -
 
     whole.unprepare(first)
     assert whole.boards.board("GPU-0").time_slice == 1
+    whole.unprepare(second)
+    assert whole.boards.board("GPU-0").time_slice == 0
+
+
+def test_a_time_slice_that_a_failed_claim_leaves_is_reset_by_the_last_user(
+    whole: AgentNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = prepared(whole, known(whole, "gpu-0", name="user", shareID="s1"))
+    failed = sliced(known(whole, "gpu-0", name="failed", shareID="s2"), "Long")
+    monkeypatch.setattr(whole.preparer.injection.store.__class__, "write", _refuse_to_write)
+
+    assert "read-only" in reason(whole.prepare(failed))
+    monkeypatch.undo()
+    whole.restart()
+    whole.unprepare(user)
+
+    assert whole.boards.board("GPU-0").time_slice == 0
+
+
+def _refuse_to_write(*_arguments: object) -> None:
+    raise OSError(30, "read-only")
 
 
 def test_two_claims_cannot_set_different_time_slices_on_one_gpu(whole: AgentNode) -> None:

@@ -123,6 +123,31 @@ def test_a_claim_that_is_deleted_while_it_waits_behind_another_is_not_prepared(
     assert node.entry(other) is None
 
 
+def test_a_call_that_read_slowly_while_the_claim_was_undone_brings_nothing_back(
+    node: AgentNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim has changed since, but the pod that this call was for is gone."""
+    claim: Any = known(node)
+    node.prepare(claim)
+    answers, changed = threading.Event(), {**claim, "metadata": {**claim["metadata"]}}
+    changed["metadata"]["resourceVersion"] = "8"
+
+    def slowly(_namespace: str, _name: str) -> JsonObject:
+        answers.wait(30)
+        return changed
+
+    monkeypatch.setattr(type(node.claims), "claim", staticmethod(slowly))
+    node.preparer.preparing.answer_seconds = 0.2
+    assert "ask again" in reason(node.prepare(claim))
+
+    assert node.unprepare(claim) is None
+    threading.Timer(0.2, answers.set).start()
+    node.preparer.preparing.answer_seconds = 30
+
+    assert "was unprepared after this call began" in reason(node.prepare(claim))
+    assert not node.cdi_file(claim).exists()
+
+
 def test_an_unprepare_that_takes_too_long_is_answered_in_time(
     node: AgentNode, driver_answers: threading.Event
 ) -> None:

@@ -8,6 +8,8 @@ failure names the seed that repeats it (`DRA_NODE_SEED`).
 import os
 import random
 import tempfile
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -87,6 +89,8 @@ class Life:
         free = [device for device in self.inventory.devices if self.is_free(device)]
         # Schedulers have given a device away twice: now and then one that is taken.
         choices = free if free and self.chance.random() < 0.85 else list(self.inventory.devices)
+        # Of a whole GPU several claims may have shares.
+        choices += [one for one in self.inventory.devices if one.partition is None] * 6
         devices = self.chance.sample(choices, min(len(choices), self.chance.choice((1, 1, 2))))
         if any(exclude_each_other(*pair) for pair in combinations(devices, 2)):
             devices = devices[:1]
@@ -175,7 +179,9 @@ class Life:
 
     def a_claim(self, name: str, devices: list[Device]) -> JsonObject:
         results = [
-            a_result(device.name, request=f"r{index}/alternative", pool=NODE)
+            a_result(
+                device.name, request=f"r{index}/alternative", pool=NODE, **self.a_share(device)
+            )
             for index, device in enumerate(devices)
         ]
         claim: Any = an_allocated_claim(name, results=results, pods=("pod",))
@@ -184,20 +190,31 @@ class Life:
         made: JsonObject = claim
         return made
 
+    def a_share(self, device: Device) -> dict[str, Any]:
+        """Let a claim have a part of a whole GPU now and then."""
+        if device.partition is not None or self.chance.random() < 0.4:
+            return {}
+        share = uuid.UUID(int=self.chance.getrandbits(128), version=4)
+        return {"shareID": str(share), "consumedCapacity": {"memory": "30Gi"}}
+
     def check(self) -> None:
         """Hold what there is against the hardware's rules and against each other."""
         entries = self.node.preparer.ledger.entries
         completed = {uid: one for uid, one in entries.items() if one.state is State.COMPLETED}
         held = [
-            (uid, device)
+            (uid, device, planned.share_id)
             for uid, entry in entries.items()
             if entry.holds_devices
             for planned in entry.devices
             for device in (self.inventory.find(planned.device),)
             if device is not None
         ]
-        for (one_uid, one), (other_uid, other) in combinations(held, 2):
-            assert one_uid == other_uid or not exclude_each_other(one, other), "double use"
+        for (one_uid, one, share), (other_uid, other, other_share) in combinations(held, 2):
+            are_shares = one.name == other.name and share and other_share and share != other_share
+            is_well = one_uid == other_uid or are_shares or not exclude_each_other(one, other)
+            assert is_well, "double use"
+        shares = Counter(device.name for _, device, share in held if share)
+        assert all(count <= 2 for count in shares.values()), "more than the GPU's memory is granted"
         assert set(self.node.preparer.injection.store.claim_uids()) == set(completed)
         promised = self.kubelet.prepared & set(self.kubelet.pods.values())
         assert promised <= set(completed), "a promise is broken"
@@ -212,7 +229,7 @@ class Life:
             for instance in self.node.boards.instances(gpu.uuid)
         }
         assert made <= there <= known, "partitions and entries differ"
-        used = {device.gpu.uuid for _, device in held}
+        used = {device.gpu.uuid for _, device, _ in held}
         for gpu in self.boards:
             is_default = self.node.boards.board(gpu.uuid).time_slice == 0
             assert is_default or gpu.uuid in used, "a time slice is left"
