@@ -12,6 +12,10 @@ http = get_asgi_application()
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 - apps must be loaded first
 
 from dra_console.live.routing import websocket_urlpatterns  # noqa: E402 - apps must be loaded first
+from dra_console.sync.collector import look_less_often  # noqa: E402 - apps must be loaded first
 
 websocket = URLRouter(websocket_urlpatterns)  # type: ignore[arg-type]  # stubs: no Django patterns
 application = ProtocolTypeRouter({"http": http, "websocket": websocket})
+
+# A question about a whole fleet makes a million objects, none of them in a cycle.
+look_less_often()
