@@ -184,10 +184,11 @@ def text_at(path: str, value: Json) -> str:
 
 def integer_at(path: str, value: Json) -> int:
     """Take a value that has to be a whole number of 64 bits."""
+    # One number beyond 64 bits comes from one database as a double, from another as an integer.
+    if isinstance(value, int | float) and not -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER:
+        raise DecodeError(path, "expected a whole number of at most 64 bits")
     if isinstance(value, bool) or not isinstance(value, int):
         raise DecodeError(path, f"expected a whole number, got {kind_of(value)}")
-    if not -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER:
-        raise DecodeError(path, f"expected a whole number of at most 64 bits, got {value}")
     return value
 
 
