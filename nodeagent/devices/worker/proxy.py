@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import msgspec
 import structlog
@@ -32,6 +32,13 @@ from nodeagent.devices.model import Gpu, Reading, Source
 from nodeagent.devices.nodes import missing_nodes
 from nodeagent.devices.settings import Settings
 from nodeagent.devices.worker.messages import Told
+from nodeagent.devices.worker.metrics import (
+    CALL_ERRORS,
+    CALL_SECONDS,
+    EVENTS,
+    WORKERS_SILENT,
+    WORKERS_STARTED,
+)
 from nodeagent.devices.worker.process import WorkerProcess
 
 log = structlog.get_logger()
@@ -167,13 +174,15 @@ class WorkerGpus:
     def _ask_once(
         self, call: str, arguments: tuple[object, ...], *, result: type[Result]
     ) -> Result:
-        worker = self._living_worker()
-        answer = worker.ask(call, arguments, seconds=self.deadlines[call])
-        if answer.error is not None:
-            kind, message = answer.error
-            if kind not in ERRORS:
-                message = f"{kind}: {message}"
-            raise ERRORS.get(kind, DevicesError)(message)
+        try:
+            with CALL_SECONDS.labels(call).time():
+                worker = self._living_worker()
+                answer = worker.ask(call, arguments, seconds=self.deadlines[call])
+            if answer.error is not None:
+                _raise(*answer.error)
+        except DevicesError as error:
+            CALL_ERRORS.labels(call, type(error).__name__).inc()
+            raise
         return msgspec.msgpack.decode(answer.result, type=result)
 
     def _living_worker(self) -> WorkerProcess:
@@ -181,6 +190,7 @@ class WorkerGpus:
             worker = self._worker
             if worker is not None and worker.silent_seconds() > self.silence_seconds:
                 log.warning("nvml worker is silent: ending it", pid=worker.pid)
+                WORKERS_SILENT.inc()
                 worker.kill()
                 worker = None
             if worker is None or not worker.is_alive:
@@ -188,9 +198,11 @@ class WorkerGpus:
                     self.settings, environment=self.environment, on_event=self._take
                 )
                 self._worker = worker
+                WORKERS_STARTED.inc()
             return worker
 
     def _take(self, told: Told) -> None:
+        EVENTS.labels(told.event.kind.value).inc()
         self._events.append(told.event)
 
     def _let_go_of_a_driver_that_goes(self) -> None:
@@ -217,3 +229,9 @@ class WorkerGpus:
             log.warning("device nodes missing", gpus=sorted(without))
             driver_programs.make_nodes(self.settings.driver_root, sorted(without))
         self._without_nodes = without
+
+
+def _raise(kind: str, message: str) -> NoReturn:
+    if kind in ERRORS:
+        raise ERRORS[kind](message)
+    raise DevicesError(f"{kind}: {message}")

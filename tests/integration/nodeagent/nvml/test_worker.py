@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from prometheus_client import REGISTRY
 
 from nodeagent.devices.errors import DevicesError, DriverTimeoutError, NoDriverError
 from nodeagent.devices.settings import MigPolicy
@@ -28,6 +29,10 @@ def eventually(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
 def worker_of(gpus: WorkerGpus) -> int:
@@ -90,6 +95,7 @@ def test_a_worker_that_stays_silent_is_ended_and_another_one_answers(
     machine: FakeMachine, connect: Connect
 ) -> None:
     machine.add("L4")
+    before = counted("dra_nodeagent_driver_workers_silent_total")
     gpus = connect(deadlines=SOON, silence_seconds=1.0)
     gpus.discover()
     silent = worker_of(gpus)
@@ -109,6 +115,9 @@ def test_a_worker_that_stays_silent_is_ended_and_another_one_answers(
     eventually(answers)
 
     assert worker_of(gpus) != silent
+    assert counted("dra_nodeagent_driver_workers_silent_total") == before + 1
+    timeouts = counted("dra_nodeagent_driver_errors_total", call="read", error="DriverTimeoutError")
+    assert timeouts >= 1
     eventually(lambda: not is_running(silent))
 
 
