@@ -6,7 +6,7 @@ before, and a force-deleted pod frees its device while its containers still run.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nodeagent.cdi.spec import device_name
 from nodeagent.claims.allocation import AllocatedClaim, Result
@@ -101,9 +101,27 @@ def other_interval(
     return None
 
 
-def is_same_allocation(planned: Iterable[PlannedDevice], recorded: Iterable[PlannedDevice]) -> bool:
-    """Tell whether two plans of one claim are about the same devices for the same requests."""
-    return _allocated(planned) == _allocated(recorded)
+def is_same_allocation(
+    allocated: Iterable[Result | PlannedDevice], recorded: Iterable[PlannedDevice]
+) -> bool:
+    """Tell whether what a claim is allocated now are the devices that were recorded for it."""
+    return _allocated(allocated) == _allocated(recorded)
+
+
+def with_identities(
+    planned: Iterable[PlannedDevice], recorded: Iterable[PlannedDevice]
+) -> tuple[PlannedDevice, ...]:
+    """Return a plan with the partitions that are recorded for the same allocation."""
+    known = {(device.device, device.share_id): device for device in recorded}
+    return tuple(
+        replace(
+            device,
+            uuid=known[device.device, device.share_id].uuid or device.uuid,
+            gpu_instance_id=known[device.device, device.share_id].gpu_instance_id,
+            compute_instance_id=known[device.device, device.share_id].compute_instance_id,
+        )
+        for device in planned
+    )
 
 
 def _planned(
@@ -153,7 +171,9 @@ def _overlap(wanted: PlannedDevice, held: PlannedDevice) -> bool:
     return not set(wanted.memory_slices).isdisjoint(held.memory_slices)
 
 
-def _allocated(devices: Iterable[PlannedDevice]) -> set[tuple[str, str, str | None, bool]]:
+def _allocated(
+    devices: Iterable[Result | PlannedDevice],
+) -> set[tuple[str, str, str | None, bool]]:
     return {
         (device.pool, device.device, device.share_id, device.admin_access) for device in devices
     }

@@ -31,6 +31,7 @@ from nodeagent.claims.prepare import (
     is_same_allocation,
     other_interval,
     plan,
+    with_identities,
 )
 from nodeagent.claims.reading import ClaimReader, ClaimReference, Read, Unavailable, read_claims
 from nodeagent.claims.sharing import Strategy
@@ -172,14 +173,14 @@ class Preparer:
             return self._from_checkpoint(entry, inventory) or unknown
         if entry is not None and _is_too_late(entry, read, asked_at=asked_at):
             return Refusal("the claim was unprepared after this call began")
-        planned = plan(
-            read, inventory=inventory, driver=self.driver, pool=self.pool, offered=self.offered
-        )
+        own = [result for result in read.results if result.driver == self.driver]
+        is_completed = entry is not None and entry.state is State.COMPLETED
+        if entry is not None and is_completed and is_same_allocation(own, entry.devices):
+            return self._again(read, entry, inventory)
+        planned = self._planned(read, inventory)
         if isinstance(planned, Refusal):
             return planned
-        if entry is not None and entry.state is State.COMPLETED:
-            if is_same_allocation(planned, entry.devices):
-                return self._again(read, entry, planned, inventory)
+        if entry is not None and is_completed:
             # Deallocated and allocated anew without us being told: the old devices are not its.
             self.execution.undo(entry.uid)
         elif entry is not None and entry.state in UNSETTLED:
@@ -214,30 +215,30 @@ class Preparer:
         return entry.devices
 
     def _again(
-        self,
-        claim: AllocatedClaim,
-        entry: Entry,
-        planned: tuple[PlannedDevice, ...],
-        inventory: Inventory,
+        self, claim: AllocatedClaim, entry: Entry, inventory: Inventory
     ) -> tuple[PlannedDevice, ...]:
-        """Answer a completed claim again; its files must be there, whoever removed them."""
+        """Answer a completed claim again; its files must be there, whoever removed them.
+
+        It was right when it was prepared: what a feature gate says by now does not matter.
+        """
         self.execution.repeat(entry, inventory)
         self.execution.describing.describe(claim, entry.devices, inventory)
         if all(device.requests for device in entry.devices):
             return entry.devices
         # Rebuilt from CDI names when the checkpoint was lost; the claim says the rest.
-        held = {(device.device, device.share_id): device for device in entry.devices}
-        known = tuple(
-            replace(
-                device,
-                uuid=held[device.device, device.share_id].uuid or device.uuid,
-                gpu_instance_id=held[device.device, device.share_id].gpu_instance_id,
-                compute_instance_id=held[device.device, device.share_id].compute_instance_id,
-            )
-            for device in planned
-        )
+        planned = self._planned(claim, inventory)
+        if isinstance(planned, Refusal):
+            return entry.devices
+        known = with_identities(planned, entry.devices)
         self.ledger.put(replace(entry, devices=known))
         return known
+
+    def _planned(
+        self, claim: AllocatedClaim, inventory: Inventory
+    ) -> tuple[PlannedDevice, ...] | Refusal:
+        return plan(
+            claim, inventory=inventory, driver=self.driver, pool=self.pool, offered=self.offered
+        )
 
 
 def _is_too_late(entry: Entry, claim: AllocatedClaim, *, asked_at: datetime) -> bool:

@@ -383,6 +383,19 @@ def test_a_strategy_that_the_agent_does_not_offer_is_refused_by_its_field(tmp_pa
     )
 
 
+def test_a_prepared_claim_is_answered_after_its_gate_was_switched_off(whole: AgentNode) -> None:
+    claim = prepared(whole, sliced(known(whole, "gpu-0"), "Long"))
+    before = whole.entry(claim)
+
+    whole.offered = frozenset()
+    whole.restart()
+
+    prepared(whole, claim)
+    assert whole.entry(claim) == before
+    assert whole.unprepare(claim) is None
+    assert whole.boards.board("GPU-0").time_slice == 0
+
+
 def test_access_for_administrators_changes_no_device(node: AgentNode, tmp_path: Path) -> None:
     watcher = known(node, SMALL, name="watcher", adminAccess=True)
     assert "does not exist now" in reason(node.prepare(watcher))
