@@ -4,9 +4,9 @@ Where a program is missing, the tests that need it are skipped with the reason; 
 `CI=true` that is a failure, so that CI cannot lose them in silence.
 """
 
+import itertools
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +14,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 import redis
+from django.db import connections
+from django.db.models import Model
+from django.db.models.signals import pre_save
 
 from tests import settings as test_settings
 from tests.postgresql import running_postgresql
@@ -21,6 +24,8 @@ from tests.programs import need
 
 SERVERS = Path(test_settings.SERVERS_DIR)
 START_SECONDS = 20
+FIRST_CLUSTER_KEY = 1001
+"""Larger than those that tests without a database make up."""
 
 # A busy machine is no finding: no test of ours fails because it took long.
 hypothesis.settings.register_profile(
@@ -29,13 +34,22 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("patient")
 
 
-@pytest.fixture(autouse=True)
-def _nothing_of_other_tests_is_kept() -> None:
-    """Let no test see what the one before read: both begin with the same primary keys."""
-    if rows := sys.modules.get("dra_console.mirror.device_rows"):
-        rows.forget_published()
-    if decoded := sys.modules.get("dra_console.scheduling.world.decoded"):
-        decoded.forget_all_but(())
+@pytest.fixture(scope="session", autouse=True)
+def _no_key_of_a_cluster_comes_again() -> Iterator[None]:
+    """Let no test see what the one before read: all that is kept is kept by a cluster's key.
+
+    In the product such a key is never given out twice. SQLite takes its counter back with the
+    rest of a test, so that each began with the same keys.
+    """
+    keys = itertools.count(FIRST_CLUSTER_KEY)
+
+    def give_a_new_key(*, instance: Model, using: str, **_: object) -> None:
+        if instance.pk is None and connections[using].vendor == "sqlite":
+            instance.pk = next(keys)
+
+    pre_save.connect(give_a_new_key, sender="mirror.Cluster")
+    yield
+    pre_save.disconnect(give_a_new_key, sender="mirror.Cluster")
 
 
 def pytest_sessionfinish() -> None:
