@@ -106,3 +106,14 @@ def devcluster(tmp_path: Path) -> Iterator[Devcluster]:
     """An empty devcluster of the test's own."""
     with running_devcluster(tmp_path) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def api_server(tmp_path: Path) -> Iterator[Devcluster]:
+    """An empty devcluster that serves the API alone.
+
+    With all of it a new node has a kubelet, which takes away the slices of drivers that it
+    cannot find: at some moment after the node was made.
+    """
+    with running_devcluster(tmp_path, options=("--api-only",)) as cluster:
+        yield cluster

@@ -9,9 +9,7 @@ import pytest
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import (
-    DEVICE_CLASSES,
     EVENTS,
-    NAMESPACES,
     NODES,
     PODS,
     RESOURCE_CLAIMS,
@@ -27,9 +25,6 @@ from dra_console.sync.reconcile import apply
 from tests.builders.objects import (
     NAMESPACE,
     a_claim,
-    a_class,
-    a_device,
-    a_namespace,
     a_node,
     a_pod,
     a_request,
@@ -37,18 +32,16 @@ from tests.builders.objects import (
     a_slice,
     an_allocated_claim,
     an_allocation,
-    unborn,
 )
-from tests.integration.devclusters import Devcluster, devcluster
+from tests.integration.devclusters import Devcluster, api_server
+from tests.integration.scheduling.fleet import KINDS, create, make_fleet
 from tests.integration.scheduling.once import allocate_once, mirrored_to_the_end
 
-__all__ = ["devcluster"]
+__all__ = ["api_server"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
 REQUIRED_AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
-
-KINDS = (NAMESPACES, NODES, DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIMS, PODS)
 
 
 class World:
@@ -57,17 +50,10 @@ class World:
     def __init__(self, server: Devcluster) -> None:
         self.client = Client.from_kubeconfig(str(server.kubeconfig))
         self.cluster = Cluster.objects.create(name="test", kubeconfig=str(server.kubeconfig))
-        self.create(a_namespace())
-        node: Any = unborn(a_node("gpu-01"))
-        node["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-        self.create(node)
-        self.create(a_class())
-        self.create(a_slice(node="gpu-01", devices=[a_device("gpu-0"), a_device("gpu-1")]))
+        make_fleet(self.client, "gpu-01")
 
-    def create(self, one: JsonObject) -> JsonObject:
-        born: Any = unborn(one)
-        kind = next(kind for kind in KINDS if kind.kind == born["kind"])
-        return self.client.create(kind, born, namespace=born["metadata"].get("namespace"))
+    def create(self, one: JsonObject) -> Any:
+        return create(self.client, one)
 
     def mirror(self, *kinds: Any) -> None:
         for kind in kinds or KINDS:
@@ -88,8 +74,8 @@ class World:
 
 
 @pytest.fixture
-def world(devcluster: Devcluster) -> World:
-    return World(devcluster)
+def world(api_server: Devcluster) -> World:
+    return World(api_server)
 
 
 def test_a_waiting_pod_gets_devices_reservation_and_node(world: World) -> None:
@@ -313,8 +299,8 @@ def a_pod_with_a_claim_on_a_cordoned_node(world: World) -> JsonObject:
     """Mirror a pod whose claim is allocated on gpu-02, which is cordoned."""
     world.create(a_node("gpu-02"))
     world.client.merge_patch(NODES, "gpu-02", {"spec": {"unschedulable": True}})
-    claim: Any = world.create(a_claim("train"))
-    pod = world.create(a_pod("train", claim="train"))
+    claim = world.create(a_claim("train"))
+    pod: JsonObject = world.create(a_pod("train", claim="train"))
     metadata: Any = pod["metadata"]
     claim["status"] = {
         "allocation": an_allocation(a_result(pool="gpu-02"), node="gpu-02"),

@@ -15,9 +15,6 @@ from dra_console.allocator.model import JsonObject
 from dra_console.api.allocation_measures import allocation_measures
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import (
-    DEVICE_CLASSES,
-    NAMESPACES,
-    NODES,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -37,21 +34,17 @@ from dra_console.sync.reconcile import apply
 from tests.builders.objects import (
     NAMESPACE,
     a_claim,
-    a_class,
     a_device,
-    a_namespace,
-    a_node,
     a_pod,
     a_slice,
-    unborn,
 )
-from tests.integration.devclusters import Devcluster, devcluster
+from tests.integration.devclusters import Devcluster, api_server
+from tests.integration.scheduling.fleet import KINDS, create, make_fleet
 
-__all__ = ["devcluster"]
+__all__ = ["api_server"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_url")]
 
-KINDS = (NAMESPACES, NODES, DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIMS, PODS)
 WAIT_SECONDS = 30.0
 
 
@@ -61,18 +54,11 @@ class World:
     def __init__(self, server: Devcluster) -> None:
         self.client = Client.from_kubeconfig(str(server.kubeconfig))
         self.cluster = Cluster.objects.create(name="test", kubeconfig=str(server.kubeconfig))
-        self.create(a_namespace())
-        node: Any = unborn(a_node("gpu-01"))
-        node["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-        self.create(node)
-        self.create(a_class())
-        self.create(a_slice(node="gpu-01", devices=[a_device("gpu-0"), a_device("gpu-1")]))
+        make_fleet(self.client, "gpu-01")
         self.mirror()
 
-    def create(self, one: JsonObject) -> JsonObject:
-        born: Any = unborn(one)
-        kind = next(kind for kind in KINDS if kind.kind == born["kind"])
-        return self.client.create(kind, born, namespace=born["metadata"].get("namespace"))
+    def create(self, one: JsonObject) -> Any:
+        return create(self.client, one)
 
     def mirror(self, *kinds: Kind) -> None:
         make_cursors(self.cluster)
@@ -107,8 +93,8 @@ class Open:
 
 
 @pytest.fixture
-def world(devcluster: Devcluster) -> World:
-    return World(devcluster)
+def world(api_server: Devcluster) -> World:
+    return World(api_server)
 
 
 @contextmanager
@@ -300,11 +286,11 @@ def test_a_window_without_its_lease_ends_at_once(world: World, redis_url: str) -
     assert opened.ended[0] is Ended.CALLED_OFF
 
 
-def test_a_window_ends_with_the_api_server(world: World, devcluster: Devcluster) -> None:
+def test_a_window_ends_with_the_api_server(world: World, api_server: Devcluster) -> None:
     with open_window(world) as opened:
         world.claim_ahead("first")
         assert eventually(lambda: world.device_of("first"))
-        devcluster.kill()
+        api_server.kill()
         assert eventually(lambda: opened.ended)
 
     assert opened.ended is not None

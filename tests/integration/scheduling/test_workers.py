@@ -17,33 +17,25 @@ import pytest
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
 from dra_console.kube.kinds import (
-    DEVICE_CLASSES,
-    NAMESPACES,
-    NODES,
     PODS,
     RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
 )
 from dra_console.scheduling.names import RESERVE_AHEAD_LABEL
 from tests.builders.objects import (
-    NAMESPACE,
     a_claim,
-    a_class,
-    a_device,
-    a_namespace,
-    a_node,
     a_pod,
-    a_slice,
-    unborn,
 )
-from tests.integration.devclusters import Devcluster, running_devcluster
+from tests.integration.devclusters import Devcluster, api_server
+from tests.integration.scheduling.fleet import create, make_fleet
 from tests.integration.sync.console import Console
+
+__all__ = ["api_server"]
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 NODE_NAMES = ("gpu-01", "gpu-02", "gpu-03")
-DEVICES_A_NODE = 8
-CLAIMS = len(NODE_NAMES) * DEVICES_A_NODE
+DEVICES_PER_NODE = 8
+CLAIMS = len(NODE_NAMES) * DEVICES_PER_NODE
 ROUNDS = 3
 PATIENCE_SECONDS = 150
 FROZEN_SECONDS = 20.0
@@ -51,45 +43,31 @@ FROZEN_SECONDS = 20.0
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Devcluster]:
-    """An API server alone: a kubelet would take away the slices of drivers that it cannot find."""
-    with running_devcluster(tmp_path, options=("--api-only",)) as server:
-        yield server
-
-
-@pytest.fixture
-def console(server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
+def console(api_server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
     console = Console(tmp_path, redis_url)
     assert console.manage("migrate").returncode == 0
-    added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
+    added = console.manage("cluster", "add", "lab", "--kubeconfig", str(api_server.kubeconfig))
     assert added.returncode == 0, added.stderr
     yield console
     console.kill_all()
 
 
 @pytest.fixture
-def api(server: Devcluster) -> Client:
-    client = Client.from_kubeconfig(str(server.kubeconfig))
-    client.create(NAMESPACES, unborn(a_namespace()))
-    client.create(DEVICE_CLASSES, unborn(a_class()))
-    for name in NODE_NAMES:
-        node: Any = unborn(a_node(name))
-        node["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-        client.create(NODES, node)
-        devices: list[JsonObject] = [a_device(f"gpu-{n}") for n in range(DEVICES_A_NODE)]
-        client.create(RESOURCE_SLICES, unborn(a_slice(name, node=name, devices=devices)))
+def api(api_server: Devcluster) -> Client:
+    client = Client.from_kubeconfig(str(api_server.kubeconfig))
+    make_fleet(client, *NODE_NAMES, devices_per_node=DEVICES_PER_NODE)
     return client
 
 
 def ask_for_a_device(api: Client, number: int) -> None:
     """Create a claim that is to be reserved ahead, or one with a pod."""
     name = f"it-{number}"
-    claim: Any = unborn(a_claim(name))
+    claim: Any = a_claim(name)
     is_ahead = number % 2 == 0
     claim["metadata"]["labels"] = {RESERVE_AHEAD_LABEL: "true"} if is_ahead else {}
-    api.create(RESOURCE_CLAIMS, claim, namespace=NAMESPACE)
+    create(api, claim)
     if not is_ahead:
-        api.create(PODS, unborn(a_pod(name, claim=name)), namespace=NAMESPACE)
+        create(api, a_pod(name, claim=name))
 
 
 def held_devices(api: Client) -> Counter[tuple[str, str]]:

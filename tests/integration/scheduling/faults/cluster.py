@@ -30,16 +30,14 @@ from tests.builders.objects import (
     a_claim,
     a_class,
     a_device,
-    a_namespace,
-    a_node,
     a_pod,
     a_request,
     a_result,
     a_slice,
     an_allocation,
-    unborn,
 )
 from tests.integration.scheduling.faults.history import FINALIZER, results_of
+from tests.integration.scheduling.fleet import a_ready_node, create, make_fleet
 
 NODE_NAMES: Final = ("gpu-01", "gpu-02", "gpu-03")
 SLOW_NODE: Final = "gpu-04"
@@ -64,18 +62,15 @@ class Stage:
 
     def build(self) -> None:
         """Make what stays the same in all rounds."""
-        self._create(NAMESPACES, a_namespace())
-        self._create(DEVICE_CLASSES, a_class())
-        self._create(DEVICE_CLASSES, a_class(SLOW_DRIVER, driver=SLOW_DRIVER))
-        for name in (*NODE_NAMES, SLOW_NODE, CORDONED):
-            node: Any = a_node(name)
-            node["status"] = {"conditions": [{"type": "Ready", "status": "True"}]}
-            if name == CORDONED:
-                node["spec"] = {"unschedulable": True}
-            self._create(NODES, node)
-        for name in (*NODE_NAMES, CORDONED):
-            devices = [a_device(f"gpu-{number}") for number in range(DEVICES_PER_NODE)]
-            self._create(RESOURCE_SLICES, a_slice(node=name, devices=devices))
+        make_fleet(
+            self.client,
+            *NODE_NAMES,
+            CORDONED,
+            devices_per_node=DEVICES_PER_NODE,
+            cordoned=(CORDONED,),
+        )
+        create(self.client, a_ready_node(SLOW_NODE))
+        create(self.client, a_class(SLOW_DRIVER, driver=SLOW_DRIVER))
         slow = [
             a_device(
                 f"slow-{number}",
@@ -85,7 +80,7 @@ class Stage:
             )
             for number in range(DEVICES_PER_NODE)
         ]
-        self._create(RESOURCE_SLICES, a_slice(node=SLOW_NODE, driver=SLOW_DRIVER, devices=slow))
+        create(self.client, a_slice(node=SLOW_NODE, driver=SLOW_DRIVER, devices=slow))
         self.mirror(STANDING)
         self.mirror()
 
@@ -223,7 +218,7 @@ class Stage:
         name = self._name("claim")
         claim: Any = a_claim(name, requests=[a_request(device_class=device_class)])
         claim["metadata"]["labels"] = labels or {}
-        self._create(RESOURCE_CLAIMS, claim)
+        create(self.client, claim)
         return name
 
     def _pod(self, *claims: str, priority: int = 0) -> str:
@@ -233,16 +228,12 @@ class Stage:
                 {"name": f"more-{number}", "resourceClaimName": claim}
             )
         pod["spec"]["priority"] = priority
-        made: Any = self._create(PODS, pod)
+        made = create(self.client, pod)
         return str(made["metadata"]["uid"])
 
     def _name(self, kind: str) -> str:
         self.names += 1
         return f"{kind}-{self.names}"
-
-    def _create(self, kind: Kind, one: JsonObject) -> JsonObject:
-        namespace = NAMESPACE if kind.namespaced else None
-        return self.client.create(kind, unborn(one), namespace=namespace)
 
     def _try_to_replace(self, claim: JsonObject, subresource: str | None) -> None:
         """Write as somebody who gives way when others are faster."""

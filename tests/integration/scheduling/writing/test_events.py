@@ -10,9 +10,9 @@ from dra_console.scheduling.writing import remarks
 from dra_console.scheduling.writing.recorder import BURST_PER_OBJECT, Recorder
 from dra_console.scheduling.writing.remarks import Regarding
 from tests.builders.objects import NAMESPACE, a_namespace, a_pod, unborn
-from tests.integration.devclusters import Devcluster, devcluster
+from tests.integration.devclusters import Devcluster, api_server
 
-__all__ = ["devcluster"]
+__all__ = ["api_server"]
 
 SECONDS = 30
 
@@ -25,8 +25,8 @@ class Clock:
 
 
 @pytest.fixture
-def client(devcluster: Devcluster) -> Client:
-    client = Client.from_kubeconfig(str(devcluster.kubeconfig))
+def client(api_server: Devcluster) -> Client:
+    client = Client.from_kubeconfig(str(api_server.kubeconfig))
     client.create(NAMESPACES, unborn(a_namespace()))
     return client
 
@@ -96,9 +96,9 @@ def test_an_object_whose_reasons_keep_changing_gets_few_events(
 
 
 def test_saying_something_never_waits_for_the_api_server(
-    devcluster: Devcluster, client: Client, pod: Regarding
+    api_server: Devcluster, client: Client, pod: Regarding
 ) -> None:
-    devcluster.kill()
+    api_server.kill()
     recorder = Recorder(client)
 
     recorder.say(remarks.scheduled(pod, "gpu-01"))

@@ -32,9 +32,9 @@ from tests.builders.objects import (
     an_allocation,
     unborn,
 )
-from tests.integration.devclusters import Devcluster, devcluster
+from tests.integration.devclusters import Devcluster, api_server
 
-__all__ = ["devcluster"]
+__all__ = ["api_server"]
 
 pytestmark = pytest.mark.django_db
 
@@ -48,8 +48,8 @@ class Held:
 
 
 @pytest.fixture
-def client(devcluster: Devcluster) -> Client:
-    client = Client.from_kubeconfig(str(devcluster.kubeconfig))
+def client(api_server: Devcluster) -> Client:
+    client = Client.from_kubeconfig(str(api_server.kubeconfig))
     client.create(NAMESPACES, unborn(a_namespace()))
     client.create(NODES, unborn(a_node()))
     client.create(RESOURCE_CLAIMS, unborn(a_claim("train")), namespace=NAMESPACE)
@@ -58,8 +58,8 @@ def client(devcluster: Devcluster) -> Client:
 
 
 @pytest.fixture
-def cluster(devcluster: Devcluster) -> Cluster:
-    return Cluster.objects.create(name="test", kubeconfig=str(devcluster.kubeconfig))
+def cluster(api_server: Devcluster) -> Cluster:
+    return Cluster.objects.create(name="test", kubeconfig=str(api_server.kubeconfig))
 
 
 def claim_of(client: Client) -> Any:
