@@ -108,14 +108,14 @@ class WorkerGpus:
 
     def discover(self) -> tuple[Gpu, ...]:
         self._let_go_of_a_driver_that_goes()
-        gpus = self._ask("discover", result=tuple[Gpu, ...])
+        gpus = self._look("discover", result=tuple[Gpu, ...])
         self._library = driver_library.find(self.settings.driver_root)
         self._make_missing_nodes(gpus)
         return gpus
 
     def read(self) -> tuple[Reading, ...]:
         self._let_go_of_a_driver_that_goes()
-        return self._ask("read", result=tuple[Reading, ...])
+        return self._look("read", result=tuple[Reading, ...])
 
     def events(self) -> tuple[DriverEvent, ...]:
         drained = []
@@ -157,6 +157,15 @@ class WorkerGpus:
             worker, self._worker = self._worker, None
         if worker is not None:
             worker.end()
+
+    def _look(self, call: str, *, result: type[Result]) -> Result:
+        """Ask for what the agent looks at again and again: whatever fails may work later."""
+        try:
+            return self._ask(call, result=result)
+        except (NoDriverError, DriverTimeoutError):
+            raise
+        except DevicesError as error:
+            raise NoDriverError(str(error)) from error
 
     def _ask(self, call: str, *arguments: object, result: type[Result]) -> Result:
         try:
