@@ -1,11 +1,12 @@
 """Whether a claim that the checkpoint still holds has been given up by everybody else.
 
 A device is taken back only when nothing speaks for the claim: the API server says that it is
-gone, says so again later, and no process uses the device. Any doubt keeps the claim: an
-unreadable API, a reading that is not there (node-agent.md 2.9).
+gone, or allocated none of these devices any more, says so again later, and no process uses the
+device. Any doubt keeps the claim: an unreadable API, a reading that is not there (node-agent.md
+2.9).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
@@ -63,9 +64,11 @@ class Abandonment:
 
     def _is_gone(self, entry: Entry) -> bool:
         try:
-            if not entry.name:
-                return all(_uid(claim) != entry.uid for claim in self.reader.claims().items)
-            return _uid(self.reader.claim(entry.namespace, entry.name)) != entry.uid
+            if entry.name:
+                claims: Iterable[JsonObject] = [self.reader.claim(entry.namespace, entry.name)]
+            else:
+                claims = self.reader.claims().items
+            return not any(_speaks_for(claim, entry) for claim in claims)
         except NotFoundError:
             return True
         except (KubeError, FieldError):
@@ -92,5 +95,21 @@ class Abandonment:
         return all(one.gpu.uuid != device.parent_uuid for one in inventory.devices)
 
 
-def _uid(claim: JsonObject) -> str:
-    return Fields(claim, "").object("metadata").text("uid")
+def _speaks_for(claim: JsonObject, entry: Entry) -> bool:
+    """Tell whether a claim of the API server is the entry's and has any of its devices.
+
+    Raises:
+        FieldError: it is of a form that this agent does not know.
+
+    """
+    fields = Fields(claim, "")
+    if fields.object("metadata").text("uid") != entry.uid:
+        return False
+    status = fields.optional_object("status") or Fields({}, "status")
+    allocation = status.optional_object("allocation")
+    devices = allocation.optional_object("devices") if allocation else None
+    results = devices.objects("results") if devices else ()
+    allocated = {(result.text("pool"), result.text("device")) for result in results}
+    # Of an entry that cannot be read, the claim's existence says enough.
+    held = {(device.pool, device.device) for device in entry.devices} or allocated
+    return not held.isdisjoint(allocated)

@@ -318,6 +318,31 @@ def test_an_administrators_claim_is_not_kept_by_what_others_run(tmp_path: Path) 
     assert swept_twice(node, clock) == (reference_to(claim).uid,)
 
 
+@pytest.mark.parametrize("moved_to", [None, "gpu-02"])
+def test_a_claim_that_was_taken_from_this_node_counts_as_gone(
+    tmp_path: Path, moved_to: str | None
+) -> None:
+    """The node was away, and its pod was removed by force: the claim lives on elsewhere."""
+    clock = [NOW]
+    node = AgentNode(tmp_path, now=lambda: clock[0])
+    node.readings["gpu-0"] = Reading(device="gpu-0", uuid="GPU-0", process_count=0)
+    claim = prepared(node)
+    moved = a_claim_of_pod(a_result("gpu-0", pool=moved_to or ""))
+    node.claims.put(moved if moved_to else {**claim, "status": {}})
+
+    assert swept_twice(node, clock) == (reference_to(claim).uid,)
+
+
+def test_after_a_reboot_a_claim_that_was_taken_from_this_node_leaves_no_entry(
+    node: AgentNode,
+) -> None:
+    claim = prepared(node)
+    node.restart(boot_id="boot-2")
+    node.claims.put({**claim, "status": {}})
+
+    assert swept(node, after=timedelta(minutes=6)) == (reference_to(claim).uid,)
+
+
 def test_young_claims_and_claims_that_exist_are_left_alone(node: AgentNode) -> None:
     kept = prepared(node, "kept", "gpu-0")
     young = prepared(node, "young", "gpu-1")
