@@ -15,7 +15,7 @@ from dra_console.allocator.model import AllocationResult, JsonObject, Snapshot
 from dra_console.allocator.scheduler.extended_resources import SpecialClaim, special_claim
 from dra_console.allocator.search.search import Allocated, BrokenInput, Outcome, allocate
 from nodeagent.publish.plan import Pool, plan_writes
-from nodeagent.publish.slices import split
+from tests.builders.slice_cuts import cut
 from tests.unit.allocator.golden_cases import Case, Check, inside, read_cases, reference_of, texts
 
 CASES = {case.name: case for case in read_cases()}
@@ -155,7 +155,7 @@ def test_allocate_after_sync(case: Case, check: Check) -> None:
     pool = Pool(driver="gpu.acme.example", node_name="node-a", node_uid="uid", name="node-a")
     slices: list[JsonObject] = [
         {**each, "kind": "ResourceSlice", "metadata": {"name": f"s{index}"}}
-        for index, each in enumerate(plan_writes(split(devices), [], pool=pool).create)
+        for index, each in enumerate(plan_writes(cut(devices), [], pool=pool).create)
     ]
 
     assert_check(snapshot(case, *slices), check, node=str(check["node"]))

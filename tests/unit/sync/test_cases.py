@@ -13,9 +13,9 @@ from dra_console.sync.objects import ObjectKey
 from dra_console.sync.reconcile import apply
 from nodeagent.publish.plan import Pool as PublishedPool
 from nodeagent.publish.plan import plan_writes
-from nodeagent.publish.slices import split
 from tests.builders.cases import case_object, case_objects
 from tests.builders.objects import a_uid
+from tests.builders.slice_cuts import cut
 from tests.unit.sync.rows import at_version
 
 pytestmark = pytest.mark.django_db
@@ -80,7 +80,7 @@ def test_048_objects_of_an_old_server_are_the_rows_of_a_new_one(cluster: Cluster
 
 def test_051_a_pool_of_three_slices_is_whole_and_shrinks_to_one(cluster: Cluster) -> None:
     pool = PublishedPool(driver=ACME, node_name="node-a", node_uid="uid", name="node-a")
-    created = plan_writes(split(devices_numbered(300)), [], pool=pool).create
+    created = plan_writes(cut(devices_numbered(300)), [], pool=pool).create
     published = [published_as(f"{index:05}-x", body) for index, body in enumerate(created)]
     see(cluster, RESOURCE_SLICES, *published)
 
@@ -89,7 +89,7 @@ def test_051_a_pool_of_three_slices_is_whole_and_shrinks_to_one(cluster: Cluster
     names = list(Device.objects.order_by("slice__name", "position").values_list("name", flat=True))
     assert names == [f"d{number:03}" for number in range(300)]
 
-    writes = plan_writes(split(devices_numbered(100)), published, pool=pool)
+    writes = plan_writes(cut(devices_numbered(100)), published, pool=pool)
     [kept] = writes.replace
     gone = {one.name for one in ResourceSlice.objects.all()} - {name_of(kept)}
     apply(
