@@ -38,6 +38,10 @@ from nodeagent.devices.settings import MigPolicy, Settings
 from nodeagent.devices.simulated import SimulatedGpus
 from nodeagent.devices.worker.proxy import WorkerGpus
 from nodeagent.fields import Json
+from nodeagent.health.assess import Policy
+from nodeagent.health.report import HealthReport, Reports
+from nodeagent.health.state_file import StateFile
+from nodeagent.health.watcher import Known, Watcher
 from nodeagent.keeper import Keeper
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import KubeError
@@ -107,7 +111,24 @@ class Agent:
         self._outbox = Outbox()
         reader = self._reader()
         self._sampler = Sampler(
-            reader, on_inventory=self._publisher.offer, on_sample=self._outbox.offer
+            reader, on_inventory=self._take_inventory, on_sample=self._outbox.offer
+        )
+        self._reports = Reports()
+        self._watcher = Watcher(
+            reader=reader,
+            known=Known(
+                inventory=self._sampler.inventory,
+                absence=self._sampler.absence,
+                entries=lambda: self._ledger.entries,
+            ),
+            policy=Policy(
+                driver=config.driver,
+                fatal_effect=config.fatal_effect,
+                application_xids=config.application_xids,
+            ),
+            state_file=StateFile(config.plugin_directory / "health.json", boot_id),
+            reports=self._reports,
+            on_taints=self._take_taints,
         )
         self._injection = Injection(CdiStore(config.cdi_directory, config.driver), self._edits())
         abandonment = Abandonment(self._resources, self._sampler.readings, self._sampler.inventory)
@@ -176,6 +197,7 @@ class Agent:
         if not self._sampler.has_looked.wait(FIRST_LOOK_SECONDS):
             log.warning("gpus not found yet", seconds=FIRST_LOOK_SECONDS)
         inventory = self._sampler.inventory()
+        self._begin("health", self._watcher.run)
         self._recover()
         self._keeper.repair(inventory)
         self._check_char_links(inventory)
@@ -192,6 +214,8 @@ class Agent:
 
     def _end(self) -> None:
         log.info("agent stopping")
+        # First: kubelet's health streams end with it, and the successor's word counts.
+        self._watcher.stop()
         self._servers.stop()
         self._publisher.stop()
         self._keeper.stop()
@@ -199,6 +223,14 @@ class Agent:
         self._status.stop()
         if self._link is not None:
             self._link.stop()
+
+    def _take_inventory(self, inventory: Inventory) -> None:
+        # With their taints from the first moment on: a device that is known to be sick is not
+        # to be offered for the seconds until the next look.
+        self._publisher.offer(inventory, self._watcher.look().taints)
+
+    def _take_taints(self, report: HealthReport) -> None:
+        self._publisher.offer_taints(report.taints)
 
     def _recover(self) -> None:
         recovered = recover(

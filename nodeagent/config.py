@@ -13,6 +13,8 @@ from nodeagent.claims.configuration import GATES
 from nodeagent.claims.sharing import Strategy
 from nodeagent.devices.profiles import PROFILES
 from nodeagent.devices.settings import MigPolicy
+from nodeagent.devices.taint import Effect
+from nodeagent.health import xids
 
 DRIVER_NAME: Final = re.compile(
     r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
@@ -66,6 +68,12 @@ class Config:
     shares: int
     """Into how many equal shares of its memory claims may divide a GPU; 1 for none."""
 
+    fatal_effect: Effect
+    """What the taint of a device that cannot be trusted does: keep claims away, or evict pods."""
+
+    application_xids: frozenset[int]
+    """Error numbers that say nothing against the hardware."""
+
     kubeconfig: str | None
     """`None` for the pod's own service account."""
 
@@ -118,6 +126,8 @@ def parse(arguments: Sequence[str]) -> Config:
         mps_cgroup=given.mps_cgroup,
         tells_device_status=given.device_status,
         shares=given.shares,
+        fatal_effect=Effect(given.taint_effect),
+        application_xids=xids.APPLICATION | given.ignored_xids,
         kubeconfig=given.kubeconfig,
         console_url=given.console_url,
         console_token_file=given.console_token_file,
@@ -220,6 +230,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="let several claims have one GPU, each a share of its memory or more; default: 1",
     )
+    parser.add_argument(
+        "--taint-effect",
+        choices=[Effect.NO_SCHEDULE.value, Effect.NO_EXECUTE.value],
+        default=Effect.NO_SCHEDULE.value,
+        help="what happens about a device that cannot be trusted; NoExecute evicts its pods",
+    )
+    parser.add_argument(
+        "--ignored-xids",
+        type=_numbers,
+        default=frozenset(),
+        metavar="N,...",
+        help="the driver's error numbers that say nothing against the hardware, more than usual",
+    )
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
     parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")
     parser.add_argument(
@@ -251,6 +274,14 @@ def _feature_gates(written: str) -> frozenset[Strategy]:
         if value == "true":
             offered.add(strategies[gate])
     return frozenset(offered)
+
+
+def _numbers(written: str) -> frozenset[int]:
+    numbers = [number.strip() for number in written.split(",") if number.strip()]
+    wrong = [number for number in numbers if not number.isdecimal()]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"expected numbers, got {wrong[0]!r}")
+    return frozenset(map(int, numbers))
 
 
 def _shares(written: str) -> int:

@@ -35,7 +35,7 @@ class DeviceHealth:
     device: str
     status: Status
     message: str
-    """Why, in printable ASCII, at most `MESSAGE_CHARACTERS`; empty for a device that is well."""
+    """Why, in printable ASCII, at most `MESSAGE_CHARACTERS`; empty: nothing to say."""
 
     since: datetime
     """When its status or message became so, in UTC."""

@@ -42,6 +42,7 @@ class Sampler:
         self._stopping = threading.Event()
         self._inventory: Inventory | None = None
         self._readings: Mapping[str, Reading] = MappingProxyType({})
+        self._absence: str | None = None
         self.has_looked = threading.Event()
         """Set after the first attempt to discover, whatever came of it."""
 
@@ -52,6 +53,10 @@ class Sampler:
     def readings(self) -> Mapping[str, Reading]:
         """Return the latest readings by device name; empty without a driver."""
         return self._readings
+
+    def absence(self) -> str | None:
+        """Return why there is no driver; `None` while there is one, even if it does not answer."""
+        return self._absence
 
     def stop(self) -> None:
         """End the thread at its next turn."""
@@ -84,6 +89,7 @@ class Sampler:
 
     def _discover(self) -> None:
         found = Inventory.of(self._reader.discover(), source=self._reader.source)
+        self._absence = None
         if found != self._inventory:
             log.info("devices discovered", count=len(found.devices), source=found.source.value)
             self._inventory = found
@@ -112,6 +118,7 @@ class Sampler:
     def _without_driver(self, error: NoDriverError, *, is_news: bool) -> None:
         if is_news:
             log.error("no gpu driver", reason=str(error))
+        self._absence = str(error)
         self._reader.close()
         self._readings = MappingProxyType({})
         if self._inventory is None:
