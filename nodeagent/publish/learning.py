@@ -47,6 +47,13 @@ class Learning:
         self._looked_at: float | None = None
         self._told: set[Feature] = set()
 
+    @property
+    def seconds_to_look(self) -> float:
+        """How long until the server is to be looked at again."""
+        if self._looked_at is None:
+            return 0.0
+        return max(0.0, self._looked_at + LOOK_SECONDS - self._monotonic())
+
     def look(self) -> bool:
         """Ask once an hour for the server's version; tell whether it is a new one.
 
@@ -54,9 +61,9 @@ class Learning:
             KubeError: it has never been asked with success, and cannot be now.
 
         """
-        now = self._monotonic()
-        if self._looked_at is not None and now < self._looked_at + LOOK_SECONDS:
+        if self.seconds_to_look > 0:
             return False
+        now = self._monotonic()
         try:
             version = self._api.server_version()
         except (ForbiddenError, NotFoundError) as error:

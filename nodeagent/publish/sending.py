@@ -1,7 +1,10 @@
 """Send writes one by one, and look at what the server made of each (node-agent.md 4.5, 4.7)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -17,6 +20,11 @@ from nodeagent.publish.seen import SeenSlices
 from nodeagent.publish.taint_times import TaintTimes
 
 log = structlog.get_logger()
+
+AT_ONCE: Final = 4
+"""A pool is of no use until its last slice is there: the sooner the better."""
+
+_Way: TypeAlias = tuple[JsonObject, Callable[[JsonObject], JsonObject], str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +54,7 @@ class Sender:
     def send(self, writes: Writes) -> bool:
         """Delete, replace, create, in this order; tell whether the server kept what counts.
 
-        It stops at the first slice that lost fields of a feature.
+        Some go at the same time. It stops where one lost fields of a feature.
 
         Raises:
             KubeError: the server refused one, or did not answer.
@@ -54,17 +62,14 @@ class Sender:
         """
         for slice_object in writes.delete:
             self._delete(slice_object)
-        ways = (
-            (writes.replace, self.api.replace_slice, "replace"),
-            (writes.create, self.api.create_slice, "create"),
-        )
-        for bodies, send, operation in ways:
-            for body in bodies:
-                stored = send(self._times.dated(body))
-                self.pace.wrote()
-                self.seen.wrote(stored)
-                counts.WRITES.labels(operation).inc()
-                if not self._is_kept(body, stored):
+        ways = [
+            *((body, self.api.replace_slice, "replace") for body in writes.replace),
+            *((body, self.api.create_slice, "create") for body in writes.create),
+        ]
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice-send") as senders:
+            # The first slice alone: it has the counters that the devices in the others need.
+            for start, end in pairwise([0, *range(1, len(ways), AT_ONCE), len(ways)]):
+                if not self._are_kept(ways[start:end], senders):
                     return False
         log.info(
             "slices published",
@@ -74,6 +79,29 @@ class Sender:
             generation=self.generation,
         )
         return True
+
+    def _are_kept(self, ways: Sequence[_Way], senders: ThreadPoolExecutor) -> bool:
+        """Send some at once; consumers wait for the last one, whatever their order."""
+        under_way = [
+            (body, operation, senders.submit(send, self._times.dated(body)))
+            for body, send, operation in ways
+        ]
+        wait([answer for _, _, answer in under_way])
+        self.pace.wrote()
+        answered = [
+            (body, operation, answer.result())
+            for body, operation, answer in under_way
+            if answer.exception() is None
+        ]
+        are_kept = True
+        for body, operation, stored in answered:
+            self.seen.wrote(stored)
+            counts.WRITES.labels(operation).inc()
+            are_kept &= self._is_kept(body, stored)
+        for _, _, answer in under_way:
+            # What else was written is known by now; the first failure is the caller's.
+            answer.result()
+        return are_kept
 
     def _is_kept(self, sent: JsonObject, stored: JsonObject) -> bool:
         sent_spec = Fields(sent, "ResourceSlice").object("spec").value

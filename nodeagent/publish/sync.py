@@ -21,7 +21,7 @@ from nodeagent.publish.api import SliceApi
 from nodeagent.publish.devices import Offer, feature_of
 from nodeagent.publish.fallback import RETRY_SECONDS, Fallback
 from nodeagent.publish.features import Feature, Shape, features_of
-from nodeagent.publish.learning import BAD_REQUEST, LOOK_SECONDS, Learning
+from nodeagent.publish.learning import BAD_REQUEST, Learning
 from nodeagent.publish.pace import Pace, Urgency
 from nodeagent.publish.plan import Pool, Writes, plan_writes
 from nodeagent.publish.seen import OWN_WRITE_SECONDS, SeenSlices
@@ -89,7 +89,7 @@ class Sync:
             return
         if self._learning.look():
             self._sender.alterations.forget()
-        self.alarm.ring_within(LOOK_SECONDS)
+        self.alarm.ring_within(self._learning.seconds_to_look)
         has_learnt = self._learn(offer, is_anything_published=bool(stored))
         shape = self._fallback.shape_for(
             offer.inventory,
