@@ -6,13 +6,18 @@ The same lives as with simulated boards (`tests/unit/nodeagent/test_sequences.py
 
 import os
 import random
-from collections.abc import Iterable, Iterator, MutableSet
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, MutableSet
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from nodeagent.devices.control import Instance
+from nodeagent.devices.errors import NoDriverError
 from nodeagent.devices.model import Gpu
 from nodeagent.devices.settings import MigPolicy
 from nodeagent.devices.simulated_mig import BoardState
@@ -25,6 +30,8 @@ from tests.unit.nodeagent.test_sequences import STEPS, Life
 pytestmark = pytest.mark.long
 
 SEQUENCES = int(os.environ.get("DRA_DRIVER_SEQUENCES", "15"))
+KILLS_PER_STEP = 0.06
+PATIENCE_SECONDS = 30
 FIRST_SEED = int(os.environ.get("DRA_NODE_SEED", str(random.randrange(2**31))))
 
 
@@ -76,6 +83,7 @@ class DriverBoards:
 
     def __init__(self, machine: FakeMachine, gpus: WorkerGpus, boards: tuple[Gpu, ...]) -> None:
         self.machine = machine
+        self.gpus = gpus
         self.in_use = UsedPartitions(machine, gpus, boards)
         self.instances = gpus.instances
         self.create_partition = gpus.create_partition
@@ -108,9 +116,65 @@ def test_no_sequence_uses_a_partition_of_the_driver_twice_or_leaves_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine, gpus = node
-    boards = gpus.discover()
     # Nobody pulls the plug of this machine: waiting for its disk proves nothing.
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+
+    for seed in range(FIRST_SEED, FIRST_SEED + SEQUENCES):
+        live(seed, tmp_path / str(seed), machine, gpus)
+
+    assert parts(machine) == []
+
+
+@pytest.mark.timeout(max(300, 30 * SEQUENCES))
+def test_a_worker_killed_at_any_moment_leaves_no_partition_and_breaks_no_promise(
+    node: tuple[FakeMachine, WorkerGpus],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine, gpus = node
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    killed = 0
+    chance = random.Random(FIRST_SEED)
+    # Between the two halves of a partition there is time enough to die.
+    machine.delays = {"nvmlGpuInstanceCreateComputeInstance": 20, "nvmlGpuInstanceDestroy": 20}
+
+    @contextmanager
+    def killing() -> Iterator[None]:
+        nonlocal killed
+        pid = gpus.worker_pid
+        if pid is None or chance.random() > KILLS_PER_STEP:
+            yield
+            return
+        killed += 1
+        timer = threading.Timer(chance.uniform(0, 0.05), os.kill, (pid, signal.SIGKILL))
+        timer.start()
+        try:
+            # What asks the boards without an agent between them sees the worker die.
+            with suppress(NoDriverError):
+                yield
+        finally:
+            timer.join()
+            wait_until_gone(gpus, pid)
+
+    for seed in range(FIRST_SEED, FIRST_SEED + SEQUENCES):
+        live(seed, tmp_path / str(seed), machine, gpus, around_each_step=killing)
+
+    machine.delays = {}
+    machine.write()
+    assert parts(machine) == []
+    assert killed > SEQUENCES / 4
+
+
+def live(
+    seed: int,
+    directory: Path,
+    machine: FakeMachine,
+    gpus: WorkerGpus,
+    *,
+    around_each_step: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
+    """Live one life; the seed repeats it but for the moments of the other processes."""
+    boards = gpus.discover()
 
     class DriverNode(AgentNode):
         """Power comes back without partitions and time slices."""
@@ -122,13 +186,23 @@ def test_no_sequence_uses_a_partition_of_the_driver_twice_or_leaves_one(
             machine.write()
             self.boards = DriverBoards(machine, gpus, boards)  # type: ignore[assignment] # the same to all who use it
 
-    for seed in range(FIRST_SEED, FIRST_SEED + SEQUENCES):
-        life = Life(tmp_path / str(seed), random.Random(seed), boards=boards, node=DriverNode)
-        try:
-            for _ in range(STEPS):
+    life = Life(directory, random.Random(seed), boards=boards, node=DriverNode)
+    try:
+        for _ in range(STEPS):
+            with around_each_step():
                 life.step()
-                life.check()
-            life.end()
-        except AssertionError as error:
-            pytest.fail(f"DRA_NODE_SEED={seed}: {error}")
-    assert not [line for line in machine.mig() if line.startswith(("gi", "ci"))]
+            life.check()
+        life.end()
+    except AssertionError as error:
+        pytest.fail(f"DRA_NODE_SEED={seed}: {error}")
+
+
+def parts(machine: FakeMachine) -> list[str]:
+    return [line for line in machine.mig() if line.startswith(("gi", "ci"))]
+
+
+def wait_until_gone(gpus: WorkerGpus, pid: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while gpus.worker_pid == pid:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
