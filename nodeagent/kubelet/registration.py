@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
+import prometheus_client
 import structlog
 
 from nodeagent.kubelet.proto.registration_pb2 import (
@@ -25,6 +26,10 @@ SERVICE: Final = "pluginregistration.Registration"
 SUPPORTED_VERSIONS: Final = ("v1.DRAPlugin", "v1beta1.DRAPlugin")
 """Kubelet takes the first one that it knows: v1 since 1.34, v1beta1 since 1.32."""
 
+REGISTERED: Final = prometheus_client.Gauge(
+    "dra_nodeagent_registered", "Whether kubelet's last word was that the driver is registered"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Registration:
@@ -36,6 +41,9 @@ class Registration:
 
     on_registered: Callable[[], None]
     """Called each time that kubelet has registered us: it may just have wiped our slices."""
+
+    optional_services: tuple[str, ...] = ()
+    """What the DRA socket serves beside the driver's service; kubelet takes it or leaves it."""
 
     is_registered: threading.Event = field(default_factory=threading.Event)
 
@@ -62,7 +70,7 @@ class Registration:
             type="DRAPlugin",
             name=self.driver,
             endpoint=self.endpoint,
-            supported_versions=SUPPORTED_VERSIONS,
+            supported_versions=(*SUPPORTED_VERSIONS, *self.optional_services),
         )
 
     def _notify(
@@ -70,10 +78,12 @@ class Registration:
     ) -> RegistrationStatusResponse:
         if not status.plugin_registered:
             self.is_registered.clear()
+            REGISTERED.set(0)
             log.error("registration refused by kubelet", reason=status.error)
             # An error answer makes kubelet try again.
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, status.error)
         log.info("registered with kubelet", driver=self.driver)
         self.is_registered.set()
+        REGISTERED.set(1)
         self.on_registered()
         return RegistrationStatusResponse()
