@@ -109,26 +109,30 @@ class Effects:
             log.info("setting gone already", gpu=gpu_uuid, reason=str(error))
 
 
-def heirs_of(entry: Entry, others: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield the claims that have to reset a time slice when `entry` is gone.
+def heirs_of(entry: Entry, others: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return, as they are from then on, the claims that reset a time slice after `entry` is gone.
 
     A time slice stays while anybody uses the GPU, and is reset by the last one, who may never
     have asked for any: so one of them takes it over.
     """
+    left = {other.uid: other for other in others if other.uid != entry.uid}
+    heirs: dict[str, Entry] = {}
     for gpu_uuid, interval in _intervals(entry).items():
-        users = [
-            other for other in others if other.uid != entry.uid and gpu_uuid in _used_by([other])
-        ]
+        users = [other for other in left.values() if gpu_uuid in _used_by([other])]
         if users and not any(gpu_uuid in _intervals(user) for user in users):
-            yield replace(
-                users[0],
-                devices=tuple(
-                    replace(device, sharing=TimeSlicing(interval))
-                    if device.parent_uuid == gpu_uuid and not device.admin_access
-                    else device
-                    for device in users[0].devices
-                ),
-            )
+            heir = _with_interval(users[0], gpu_uuid, interval)
+            left[heir.uid] = heirs[heir.uid] = heir
+    return tuple(heirs.values())
+
+
+def _with_interval(entry: Entry, gpu_uuid: str, interval: Interval) -> Entry:
+    devices = tuple(
+        replace(device, sharing=TimeSlicing(interval))
+        if device.parent_uuid == gpu_uuid and not device.admin_access
+        else device
+        for device in entry.devices
+    )
+    return replace(entry, devices=devices)
 
 
 def _mps_group(devices: Iterable[PlannedDevice]) -> tuple[PlannedDevice, ...]:

@@ -66,20 +66,26 @@ class MpsDaemons:
     """A control group (v2) for daemons; `None`: they stay in the agent's own, and end with it."""
 
     def start(self, mps_id: str, gpu_uuids: Sequence[str], settings: Mps) -> None:
-        """Have a daemon run with these settings, whatever was there before.
+        """Have a daemon run with these settings; one that runs has them already.
 
         Raises:
             MpsError: it did not start, did not answer in time or refused a setting.
             OSError: a directory, a mount or a process was refused.
 
         """
+        if self.is_alive(mps_id):
+            return
         place = self.directory / mps_id
-        if not self.is_alive(mps_id):
-            self._make_directories(place)
-            self._launch(place, gpu_uuids)
+        self._make_directories(place)
+        self._launch(place, gpu_uuids)
+        try:
             self._wait_until_ready(mps_id)
-        for command in commands_for(settings, gpu_uuids):
-            self._send(place, command)
+            for command in commands_for(settings, gpu_uuids):
+                self._send(place, command)
+        except (MpsError, OSError):
+            # Without its settings nobody must find it alive.
+            self.stop(mps_id)
+            raise
 
     def is_alive(self, mps_id: str) -> bool:
         """Tell whether the daemon answers."""

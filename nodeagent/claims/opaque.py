@@ -73,15 +73,13 @@ def sharing_of(
     }
 
     def configuration_of(result: Result, device: Device) -> Configuration | None:
+        if result.admin_access:
+            return None
         wanted = ConfigKind.MIG if device.partition else ConfigKind.GPU
         entry = effective(result, own, fits=lambda config: decoded[id(config)].kind is wanted)
         return decoded[id(entry)] if entry is not None else None
 
-    chosen = [
-        None if result.admin_access else configuration
-        for result, device in results
-        for configuration in (configuration_of(result, device),)
-    ]
+    chosen = [configuration_of(result, device) for result, device in results]
     _check_mps(results, chosen)
     return tuple(configuration.sharing if configuration else None for configuration in chosen)
 

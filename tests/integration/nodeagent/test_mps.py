@@ -155,10 +155,14 @@ def test_an_agent_that_starts_again_leaves_a_living_daemon_alone(node: AgentNode
     claim = prepared(node)
     before = processes_of(place_of(node, claim))
 
+    told = (place_of(node, claim) / "log/commands").read_text()
+
     node.restart()
     node.prepare(claim)
 
     assert processes_of(place_of(node, claim)) == before
+    again = (place_of(node, claim) / "log/commands").read_text()
+    assert again.count("set_default") == told.count("set_default") == 1
 
 
 def test_a_daemon_that_died_is_started_again(node: AgentNode) -> None:

@@ -340,6 +340,19 @@ def test_a_time_slice_that_a_failed_claim_leaves_is_reset_by_the_last_user(
     assert whole.boards.board("GPU-0").time_slice == 0
 
 
+def test_one_claim_may_take_over_the_time_slices_of_several_gpus(whole: AgentNode) -> None:
+    leaving = sliced(known(whole, "gpu-0", "gpu-1", name="leaving", shareID="s1"), "Long")
+    staying = known(whole, "gpu-0", "gpu-1", name="staying", shareID="s2")
+    prepared(whole, leaving)
+    prepared(whole, staying)
+
+    whole.unprepare(leaving)
+    assert [whole.boards.board(uuid).time_slice for uuid in ("GPU-0", "GPU-1")] == [3, 3]
+    whole.unprepare(staying)
+
+    assert [whole.boards.board(uuid).time_slice for uuid in ("GPU-0", "GPU-1")] == [0, 0]
+
+
 def _refuse_to_write(*_arguments: object) -> None:
     raise OSError(30, "read-only")
 
