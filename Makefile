@@ -145,7 +145,7 @@ proto: setup ## Generate the gRPC code again from the .proto files
 
 .PHONY: lock
 lock: $(BIN)/uv ## Resolve the dependencies again and write the hash-pinned lock files
-	@for name in tools base dev; do \
+	@for name in tools base nodeagent dev; do \
 	  $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-emit-index-url \
 	    --python-version 3.11 requirements/$$name.in -o requirements/$$name.txt; \
 	done
