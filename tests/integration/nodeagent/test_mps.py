@@ -152,9 +152,8 @@ def test_a_daemon_that_does_not_quit_is_killed(node: AgentNode) -> None:
 
 
 def test_an_agent_that_starts_again_leaves_a_living_daemon_alone(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared(node, defaultActiveThreadPercentage=40)
     before = processes_of(place_of(node, claim))
-
     told = (place_of(node, claim) / "log/commands").read_text()
 
     node.restart()
