@@ -17,9 +17,25 @@ CACHED_QUANTITIES: Final = 4096
 REMEMBERED_ALTERATIONS: Final = 256
 
 
-def is_same(stored: Json, wanted: Json) -> bool:
+def is_same(stored: JsonObject, wanted: JsonObject) -> bool:
     """Compare two specs: quantities by value, absent like empty, devices in their order."""
-    return _canonical(stored) == _canonical(wanted)
+    return all(
+        _is_same_member(name, stored.get(name), wanted.get(name))
+        for name in stored.keys() | wanted.keys()
+    )
+
+
+def _is_same_member(name: str, stored: Json, wanted: Json) -> bool:
+    if isinstance(stored, list) and isinstance(wanted, list) and len(stored) == len(wanted):
+        is_quantity = name in QUANTITIES_BELOW
+        # Of hundreds of devices nearly all come back as they were sent.
+        return all(
+            one == other
+            or _canonical(one, is_quantity=is_quantity)
+            == _canonical(other, is_quantity=is_quantity)
+            for one, other in zip(stored, wanted, strict=True)
+        )
+    return _canonical({name: stored}) == _canonical({name: wanted})
 
 
 class Alterations:

@@ -3,13 +3,16 @@
 Consumers use a pool only when all slices of its newest generation are there. So one changed slice
 is replaced under its generation, which is atomic; anything more goes under a new generation, and
 until it is complete the pool counts as incomplete, never as a mixture (node-agent.md 4.5).
+
+Taints are the exception. Each is a matter of one device, so slices that differ in nothing else are
+replaced one by one: a node with two sick GPUs stays of use for the claims of the others.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nodeagent.fields import Fields, JsonObject
+from nodeagent.fields import Fields, Json, JsonObject
 from nodeagent.publish.compare import is_same
 from nodeagent.publish.slices import DesiredSlice
 
@@ -64,7 +67,12 @@ def plan_writes(
     wanted = [_spec(one, pool=pool, generation=generation, count=len(desired)) for one in desired]
     changed = [index for index, one in current.items() if not is_published(one.spec, wanted[index])]
     missing = [index for index in range(len(desired)) if index not in current]
-    if seen and (missing or len(changed) > 1):
+    reshaped = [
+        index
+        for index in changed
+        if not is_published(_healthy(current[index].spec), _healthy(wanted[index]))
+    ]
+    if seen and (missing or len(reshaped) > 1):
         generation = max(newest, after_generation) + 1
         # An outdated slice of the right place is overwritten: its name lives on.
         current |= older
@@ -119,6 +127,19 @@ class _Stored:
             return int(prefix, 16)
         except ValueError:
             return None
+
+
+def _healthy(spec: JsonObject) -> JsonObject:
+    devices = spec.get("devices")
+    if not isinstance(devices, list):
+        return spec
+    without: list[Json] = [
+        {name: member for name, member in device.items() if name != "taints"}
+        if isinstance(device, dict)
+        else device
+        for device in devices
+    ]
+    return {**spec, "devices": without}
 
 
 def _matched(

@@ -1,18 +1,17 @@
 """Send writes one by one, and look at what the server made of each (node-agent.md 4.5, 4.7)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final, TypeAlias
 
 import structlog
 
 from nodeagent.fields import Fields, JsonObject
-from nodeagent.kube.errors import NotFoundError
+from nodeagent.kube.errors import KubeError, NotFoundError
 from nodeagent.publish import counts
 from nodeagent.publish.api import SliceApi
-from nodeagent.publish.compare import Alterations
+from nodeagent.publish.compare import Alterations, is_same
 from nodeagent.publish.features import Feature, lost_features
 from nodeagent.publish.pace import Pace
 from nodeagent.publish.plan import Writes
@@ -68,9 +67,9 @@ class Sender:
         ]
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slice-send") as senders:
             # The first slice alone: it has the counters that the devices in the others need.
-            for start, end in pairwise([0, *range(1, len(ways), AT_ONCE), len(ways)]):
-                if not self._are_kept(ways[start:end], senders):
-                    return False
+            are_kept = self._are_kept(ways[:1], senders) and self._are_kept(ways[1:], senders)
+        if not are_kept:
+            return False
         log.info(
             "slices published",
             deleted=len(writes.delete),
@@ -86,21 +85,25 @@ class Sender:
             (body, operation, senders.submit(send, self._times.dated(body)))
             for body, send, operation in ways
         ]
-        wait([answer for _, _, answer in under_way])
-        self.pace.wrote()
-        answered = [
-            (body, operation, answer.result())
-            for body, operation, answer in under_way
-            if answer.exception() is None
-        ]
         are_kept = True
-        for body, operation, stored in answered:
+        failure: Exception | None = None
+        for body, operation, answer in under_way:
+            if failure is not None or not are_kept:
+                # What runs already is waited for: what it wrote has to be known.
+                answer.cancel()
+            try:
+                stored = answer.result()
+            except CancelledError:
+                continue
+            except KubeError as error:
+                failure = failure or error
+                continue
+            self.pace.wrote()
             self.seen.wrote(stored)
             counts.WRITES.labels(operation).inc()
             are_kept &= self._is_kept(body, stored)
-        for _, _, answer in under_way:
-            # What else was written is known by now; the first failure is the caller's.
-            answer.result()
+        if failure is not None:
+            raise failure
         return are_kept
 
     def _is_kept(self, sent: JsonObject, stored: JsonObject) -> bool:
@@ -108,12 +111,14 @@ class Sender:
         kept_spec = Fields(stored, "ResourceSlice").object("spec").value
         self.generation = max(self.generation, _generation_of(kept_spec))
         self._times.learn([kept_spec])
+        if is_same(kept_spec, sent_spec):
+            return True
         lost = lost_features(sent_spec, kept_spec)
         if lost:
             self.on_dropped(lost)
             return False
-        if self.alterations.note(sent_spec, kept_spec):
-            log.warning("slice altered by the api server")
+        self.alterations.note(sent_spec, kept_spec)
+        log.warning("slice altered by the api server")
         return True
 
     def _delete(self, slice_object: JsonObject) -> None:

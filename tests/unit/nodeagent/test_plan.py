@@ -107,6 +107,33 @@ def test_two_changed_slices_mean_a_new_generation_for_all() -> None:
     assert server.pools() == {(2, 3)}
 
 
+def tainted(*names: str) -> tuple[DesiredSlice, ...]:
+    taints: JsonObject = {"taints": [{"key": "xid", "effect": "NoSchedule"}]}
+    return tuple(DesiredSlice(devices=({"name": name, **taints},)) for name in names)
+
+
+def test_taints_in_several_slices_leave_the_pool_complete_at_each_moment() -> None:
+    server = Server()
+    server.run(*slices_with("a", "b", "c"))
+
+    writes = server.run(*tainted("a", "b"), *slices_with("c"))
+
+    assert sizes(writes) == (0, 2, 0)
+    assert server.pools() == {(1, 3)}
+
+
+def test_a_device_that_changes_beside_taints_in_other_slices_is_one_change() -> None:
+    server = Server()
+    server.run(*slices_with("a", "b", "c"))
+
+    writes = server.run(*tainted("a", "b"), *slices_with("x"))
+
+    assert sizes(writes) == (0, 3, 0)
+    assert server.pools() == {(1, 3)}
+    server.run(*tainted("y"), *slices_with("b", "z"))
+    assert server.pools() == {(2, 3)}
+
+
 def test_a_deleted_slice_comes_back_and_the_others_follow_its_generation() -> None:
     server = Server()
     server.run(*slices_with("a", "b"))
