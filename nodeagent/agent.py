@@ -6,8 +6,10 @@ they share the last inventory, the last readings and the checkpoint's last state
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -25,19 +27,20 @@ from nodeagent.claims.describing import Describing
 from nodeagent.claims.device_status import DeviceStatus
 from nodeagent.claims.effects import Effects
 from nodeagent.claims.entry import State
+from nodeagent.claims.errors import LockTimeoutError
 from nodeagent.claims.execution import Execution
 from nodeagent.claims.injection import Injection
 from nodeagent.claims.ledger import Ledger
 from nodeagent.claims.lock import locked
 from nodeagent.claims.mps import MpsDaemons
 from nodeagent.claims.preparer import Preparer
-from nodeagent.claims.recovery import recover
+from nodeagent.claims.recovery import Recovered, recover
 from nodeagent.config import Config
 from nodeagent.devices.model import Device, Inventory, Source
 from nodeagent.devices.settings import MigPolicy, Settings
 from nodeagent.devices.simulated import SimulatedGpus
 from nodeagent.devices.worker.proxy import WorkerGpus
-from nodeagent.fields import Json
+from nodeagent.fields import FieldError, Json, JsonObject
 from nodeagent.health.assess import Policy
 from nodeagent.health.report import HealthReport, Reports
 from nodeagent.health.state_file import StateFile
@@ -45,12 +48,11 @@ from nodeagent.health.watcher import Known, Watcher
 from nodeagent.keeper import Keeper
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import KubeError
-from nodeagent.kube.events import checkpoint_corrupted
+from nodeagent.kube.events import checkpoint_corrupted, kubelet_deadlocks
 from nodeagent.kube.resources import Resources
-from nodeagent.kubelet.plugin import Plugin
-from nodeagent.kubelet.registration import Registration
-from nodeagent.kubelet.server import Servers
+from nodeagent.kubelet.presence import Presence
 from nodeagent.kubelet.sockets import SocketPaths
+from nodeagent.kubelet.version import KubeletVersion
 from nodeagent.publish.attributes import attributes_of
 from nodeagent.publish.features import Shape
 from nodeagent.publish.limits import fitting_attributes
@@ -94,12 +96,17 @@ class Agent:
         config.cdi_directory.mkdir(mode=CDI_DIRECTORY_MODE, parents=True, exist_ok=True)
         if config.static_cdi_directory is not None:
             config.static_cdi_directory.mkdir(mode=CDI_DIRECTORY_MODE, parents=True, exist_ok=True)
+        self._resources = Resources(client, driver=config.driver, node_name=config.node_name)
+        self._kubelet = self._kubelet_version()
+        self._pod_uid = config.pod_uid if self._kubelet.takes_rolling_updates else None
+        if self._pod_uid != config.pod_uid:
+            log.warning("kubelet takes no rolling updates", version=self._kubelet.text)
         paths = SocketPaths.under(
             registry_directory=config.registry_directory,
             plugin_directory=config.plugin_directory,
             driver=config.driver,
+            pod_uid=self._pod_uid,
         )
-        self._resources = Resources(client, driver=config.driver, node_name=config.node_name)
         self._ledger = Ledger(config.plugin_directory, boot_id=boot_id)
         self._publisher = Publisher(
             self._resources,
@@ -148,11 +155,16 @@ class Agent:
             pool=pool,
             offered=config.offered_sharing,
         )
-        registration = Registration(
-            config.driver, endpoint=str(paths.dra), on_registered=self._publisher.check_now
+        self._presence = Presence.of(
+            config.driver,
+            paths=paths,
+            pool=pool,
+            preparer=preparer,
+            reports=self._reports,
+            on_registered=self._publisher.check_now,
+            health_port=config.health_port,
         )
-        self._servers = Servers(paths, registration.handler(), Plugin(preparer).handlers())
-        self._keeper = Keeper(preparer, abandonment=abandonment, registration=registration)
+        self._keeper = Keeper(preparer, abandonment=abandonment)
         self._status = DeviceStatus(
             self._resources, lambda: self._ledger.entries, driver=config.driver
         )
@@ -172,13 +184,12 @@ class Agent:
         """Serve until `stop` is called.
 
         Raises:
-            LockTimeoutError: another agent serves this driver on this node.
+            LockTimeoutError: another agent has the node to itself, or holds the claims.
             KubeletError: the sockets cannot be bound.
             Exception: a part that the agent cannot do without has failed.
 
         """
-        lock = self._config.plugin_directory / "agent.lock"
-        with locked(lock, within_seconds=PREDECESSOR_SECONDS):
+        with self._alone():
             try:
                 self._start()
                 self._stopping.wait()
@@ -201,7 +212,7 @@ class Agent:
         self._recover()
         self._keeper.repair(inventory)
         self._check_char_links(inventory)
-        self._servers.start()
+        self._presence.start(self._begin)
         self._begin("slices-follow", self._publisher.follow)
         self._begin("slices-write", self._publisher.write)
         self._begin("keeper", self._keeper.run)
@@ -210,19 +221,45 @@ class Agent:
             self._begin("device-status", self._status.run)
         if self._link is not None:
             self._begin("console-link", self._link.run)
+        self._warn_of_kubelet()
         log.info("agent started", node=self._config.node_name, driver=self._config.driver)
 
     def _end(self) -> None:
         log.info("agent stopping")
         # First: kubelet's health streams end with it, and the successor's word counts.
         self._watcher.stop()
-        self._servers.stop()
         self._publisher.stop()
+        self._presence.stop()
         self._keeper.stop()
         self._sampler.stop()
         self._status.stop()
         if self._link is not None:
             self._link.stop()
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Keep others from the node, or only from each claim where two agents may be there."""
+        if self._pod_uid is not None:
+            return nullcontext()
+        lock = self._config.plugin_directory / "agent.lock"
+        return locked(lock, within_seconds=PREDECESSOR_SECONDS)
+
+    def _kubelet_version(self) -> KubeletVersion:
+        try:
+            return KubeletVersion.of(self._resources.node(self._config.node_name))
+        except (FieldError, KubeError) as error:
+            log.warning("version of kubelet not known", reason=str(error))
+            return KubeletVersion("", None)
+
+    def _warn_of_kubelet(self) -> None:
+        if self._kubelet.deadlocks_when_idle:
+            log.error("kubelet stops calling plugins: upgrade it", version=self._kubelet.text)
+            self._record(kubelet_deadlocks(self._config.node_name, version=self._kubelet.text))
+
+    def _record(self, event: JsonObject) -> None:
+        try:
+            self._resources.create_event(event, namespace="default")
+        except KubeError as error:
+            log.warning("event not recorded", reason=str(error))
 
     def _take_inventory(self, inventory: Inventory) -> None:
         # With their taints from the first moment on: a device that is known to be sick is not
@@ -233,21 +270,27 @@ class Agent:
         self._publisher.offer_taints(report.taints)
 
     def _recover(self) -> None:
-        recovered = recover(
-            self._execution,
-            claims=lambda: self._resources.claims().items,
-            driver=self._config.driver,
-            pool=self._config.node_name,
-            now=datetime.now(UTC),
-        )
+        recovered = self._recovered(time.monotonic() + PREDECESSOR_SECONDS)
         if recovered.rebuilt:
             log.warning("claims found again without the checkpoint", claims=recovered.rebuilt)
         if recovered.corrupt_file is not None:
-            event = checkpoint_corrupted(self._config.node_name, file=recovered.corrupt_file)
+            file = recovered.corrupt_file
+            self._record(checkpoint_corrupted(self._config.node_name, file=file))
+
+    def _recovered(self, deadline: float) -> Recovered:
+        while True:
             try:
-                self._resources.create_event(event, namespace="default")
-            except KubeError as error:
-                log.warning("event not recorded", reason=str(error))
+                return recover(
+                    self._execution,
+                    claims=lambda: self._resources.claims().items,
+                    driver=self._config.driver,
+                    pool=self._config.node_name,
+                    now=datetime.now(UTC),
+                )
+            except LockTimeoutError:
+                if time.monotonic() >= deadline:
+                    raise
+                log.info("another agent is at work on a claim")
 
     def _check_char_links(self, inventory: Inventory | None) -> None:
         if self._config.profile is not None or inventory is None:

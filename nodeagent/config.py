@@ -20,6 +20,8 @@ DRIVER_NAME: Final = re.compile(
     r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
 )
 DRIVER_CHARACTERS: Final = 63
+POD_UID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+HIGHEST_PORT: Final = 65535
 MOST_SHARES: Final = 128
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
@@ -32,6 +34,12 @@ class Config:
     driver: str
     profile: str | None
     """The simulated GPUs, or `None` for the real ones."""
+
+    pod_uid: str | None
+    """The agent's own pod, if a successor may run beside it while an update rolls."""
+
+    health_port: int
+    """Where kubelet's probes are answered; 0 for any free port, negative for nowhere."""
 
     kubelet_root: Path
     cdi_directory: Path
@@ -77,6 +85,9 @@ class Config:
     kubeconfig: str | None
     """`None` for the pod's own service account."""
 
+    only_watches: bool
+    """Beside another vendor's driver: live state for the console and nothing else."""
+
     console_url: str | None
     console_token_file: Path | None
     log_level: str
@@ -107,10 +118,14 @@ def parse(arguments: Sequence[str]) -> Config:
         parser.error("--profile is for simulated GPUs: add --simulate, or leave it out")
     if (given.console_url is None) != (given.console_token_file is None):
         parser.error("--console-url and --console-token-file go together")
+    if given.telemetry_only and given.console_url is None:
+        parser.error("--telemetry-only needs --console-url: there is nobody else to tell")
     return Config(
         node_name=given.node_name,
         driver=given.driver,
         profile=given.profile,
+        pod_uid=given.pod_uid,
+        health_port=given.health_port,
         kubelet_root=given.kubelet_root.absolute(),
         cdi_directory=given.cdi_dir.absolute(),
         static_cdi_directory=given.static_cdi_dir,
@@ -129,6 +144,7 @@ def parse(arguments: Sequence[str]) -> Config:
         fatal_effect=Effect(given.taint_effect),
         application_xids=xids.APPLICATION | given.ignored_xids,
         kubeconfig=given.kubeconfig,
+        only_watches=given.telemetry_only,
         console_url=given.console_url,
         console_token_file=given.console_token_file,
         log_level=given.log_level,
@@ -151,6 +167,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--profile", choices=sorted(PROFILES), help="which GPUs to simulate; needs --simulate"
+    )
+    parser.add_argument(
+        "--pod-uid",
+        type=_pod_uid,
+        help="UID of the agent's pod: lets its successor start beside it (maxSurge)",
+    )
+    parser.add_argument(
+        "--health-port",
+        type=_port,
+        default=-1,
+        metavar="PORT",
+        help="port of the gRPC health service for probes; 0: any; default: none",
     )
     parser.add_argument(
         "--kubelet-root",
@@ -244,6 +272,11 @@ def _parser() -> argparse.ArgumentParser:
         help="the driver's error numbers that say nothing against the hardware, more than usual",
     )
     parser.add_argument("--kubeconfig", help="default: the pod's own service account")
+    parser.add_argument(
+        "--telemetry-only",
+        action="store_true",
+        help="only tell the console how GPUs are that another vendor's driver (--driver) serves",
+    )
     parser.add_argument("--console-url", help="WebSocket URL of the console; default: no live link")
     parser.add_argument(
         "--console-token-file",
@@ -287,6 +320,18 @@ def _numbers(written: str) -> frozenset[int]:
 def _shares(written: str) -> int:
     if not written.isdecimal() or not 1 <= int(written) <= MOST_SHARES:
         raise argparse.ArgumentTypeError(f"expected 1 to {MOST_SHARES}, got {written!r}")
+    return int(written)
+
+
+def _pod_uid(written: str) -> str:
+    if not POD_UID.fullmatch(written):
+        raise argparse.ArgumentTypeError(f"expected a pod's metadata.uid, got {written!r}")
+    return written
+
+
+def _port(written: str) -> int:
+    if not re.fullmatch(r"-?[0-9]+", written) or int(written) > HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port up to {HIGHEST_PORT}, got {written!r}")
     return int(written)
 
 

@@ -15,7 +15,6 @@ from nodeagent.claims.garbage import sweep
 from nodeagent.claims.preparer import Preparer
 from nodeagent.claims.repair import repair_claims
 from nodeagent.devices.model import Inventory
-from nodeagent.kubelet.registration import Registration
 
 log = structlog.get_logger()
 
@@ -24,22 +23,14 @@ LOOK_SECONDS: Final = 1
 
 REPAIR_SECONDS: Final = 60
 SWEEP_SECONDS: Final = 600
-REGISTRATION_HINTS: Final = (
-    "is --kubelet-root kubelet's own root directory, mounted here under the same path?",
-    "does this kubelet have dynamic resource allocation (1.32 or later, feature gate on)?",
-    "does another plugin of the same driver name run on this node?",
-)
 
 
 class Keeper:
     """Does the chores of one agent on a thread of their own."""
 
-    def __init__(
-        self, preparer: Preparer, *, abandonment: Abandonment, registration: Registration
-    ) -> None:
+    def __init__(self, preparer: Preparer, *, abandonment: Abandonment) -> None:
         self._preparer = preparer
         self._abandonment = abandonment
-        self._registration = registration
         self._missing = MissingFiles(preparer.injection.store)
         self._stopping = threading.Event()
 
@@ -55,8 +46,6 @@ class Keeper:
             if not self._wait():
                 return
             self.repair(self._preparer.inventory())
-            if not self._registration.is_registered.is_set():
-                log.warning("not registered with kubelet", ask=REGISTRATION_HINTS)
 
     def _wait(self) -> bool:
         """Wait for the next repair, cut short by a missing file; tell whether to go on."""
@@ -64,6 +53,7 @@ class Keeper:
         while time.monotonic() < due:
             if self._stopping.wait(LOOK_SECONDS):
                 return False
+            self._preparer.ledger.look_again()
             entries = self._preparer.ledger.entries
             completed = [uid for uid, one in entries.items() if one.state is State.COMPLETED]
             lost = self._missing.look(completed)

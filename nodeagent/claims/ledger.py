@@ -108,6 +108,22 @@ class Ledger:
         finally:
             self._turn.release()
 
+    def look_again(self) -> None:
+        """Take over what another agent on this node has written, for whoever reads `entries`.
+
+        Costs one `stat` where nobody has. What cannot be read now is looked at the next time.
+        """
+        try:
+            if self._cached is None or self._cached[0] == self._stamp():
+                return
+            with self.held():
+                pass
+        except (CorruptCheckpointError, LockTimeoutError, OSError) as error:
+            log.info("checkpoint not looked at", reason=str(error))
+            return
+        for listener in self._listeners:
+            listener()
+
     @property
     def exists(self) -> bool:
         """There is a checkpoint, good or bad."""

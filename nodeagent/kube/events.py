@@ -27,6 +27,18 @@ def feature_dropped(node_name: str, *, feature: str, consequence: str) -> JsonOb
     )
 
 
+def kubelet_deadlocks(node_name: str, *, version: str) -> JsonObject:
+    """Say that this node's kubelet will stop calling its plugins, and what helps."""
+    return _warning(
+        node_name,
+        reason="KubeletDeadlocksWhenIdle",
+        message=(
+            f"Kubelet {version} calls no DRA plugin any more once it had nothing to ask for half"
+            " an hour: pods hang in ContainerCreating. Upgrade it to 1.34.2 or later"
+        ),
+    )
+
+
 def _warning(node_name: str, *, reason: str, message: str) -> JsonObject:
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {

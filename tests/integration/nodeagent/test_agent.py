@@ -25,7 +25,12 @@ def test_it_introduces_itself_as_kubelet_expects(shared_agent: AgentProcess) -> 
     assert info.type == "DRAPlugin"
     assert info.name == DRIVER
     assert info.endpoint == str(shared_agent.dra_socket)
-    assert list(info.supported_versions) == ["v1.DRAPlugin", "v1beta1.DRAPlugin"]
+    assert list(info.supported_versions) == [
+        "v1.DRAPlugin",
+        "v1beta1.DRAPlugin",
+        "v1.DRAResourceHealth",
+        "v1alpha1.DRAResourceHealth",
+    ]
     for socket in (shared_agent.registration_socket, shared_agent.dra_socket):
         assert stat.S_IMODE(socket.stat().st_mode) == 0o600
 
