@@ -15,6 +15,7 @@ from nodeagent.devices.errors import DriverChangedError
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import CredentialsError
 from nodeagent.kubelet.errors import KubeletError
+from nodeagent.observer import Observer
 
 EXPECTED = (ClaimsError, CredentialsError, DriverChangedError, KubeletError, OSError)
 """What ends the agent with one line; the pod is restarted."""
@@ -41,11 +42,7 @@ def main() -> None:
 
 
 def _run(config: Config) -> None:
-    if config.kubeconfig is None:
-        client = Client.in_cluster()
-    else:
-        client = Client.from_kubeconfig(config.kubeconfig)
-    agent = Agent(config, client=client, boot_id=read_boot_id())
+    agent = _agent(config)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         agent.stop()
@@ -53,6 +50,16 @@ def _run(config: Config) -> None:
     for number in SIGNALS:
         signal.signal(number, stop)
     agent.run()
+
+
+def _agent(config: Config) -> Agent | Observer:
+    if config.only_watches:
+        return Observer(config, boot_id=read_boot_id())
+    if config.kubeconfig is None:
+        client = Client.in_cluster()
+    else:
+        client = Client.from_kubeconfig(config.kubeconfig)
+    return Agent(config, client=client, boot_id=read_boot_id())
 
 
 def _log_to_stderr(level: str) -> None:

@@ -7,10 +7,13 @@ claims' topics told.
 
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
 import structlog
+from channels.db import database_sync_to_async
 from redis.asyncio import Redis
 
 from dra_console.events import claim_topic, claims_topic
@@ -22,14 +25,19 @@ from dra_console.telemetry.messages import (
     Claims,
     FrameError,
     Hello,
+    Naming,
     Sample,
     encode_welcome,
 )
 from dra_console.telemetry.record import AgentConnection, Owner
 from dra_console.telemetry.records import HISTORY_INTERVAL_SECONDS
+from dra_console.telemetry.uuids import PublishedNames, published_names
 
 # A sample that comes a little early still belongs to its interval.
 _HISTORY_INTERVAL: Final = timedelta(seconds=HISTORY_INTERVAL_SECONDS - 0.5)
+
+_NAMES_INTERVAL: Final = timedelta(seconds=10)
+"""How long the names that another driver gave its devices count as known."""
 
 log = structlog.get_logger()
 
@@ -47,6 +55,8 @@ class AgentSession:
         self._connection: AgentConnection | None = None
         self._last_seq = 0
         self._last_history_at: datetime | None = None
+        self._names: PublishedNames | None = None
+        self._named_at: datetime | None = None
 
     async def take(self, frame: AgentFrame, *, received_at: datetime) -> str | None:
         """Record what the frame says; give the answer, if the wire has one.
@@ -66,7 +76,8 @@ class AgentSession:
         self._last_seq = frame.seq
         match frame:
             case Sample():
-                await self._take_sample(frame, self._connection, received_at=received_at)
+                sample = await self._named(frame, self._connection, received_at=received_at)
+                await self._take_sample(sample, self._connection, received_at=received_at)
             case Claims():
                 await self._take_claims(frame, self._connection, received_at=received_at)
         return None
@@ -116,6 +127,32 @@ class AgentSession:
             await record.record_history(
                 self._client, connection, sample=sample, received_at=received_at
             )
+
+    async def _named(
+        self, sample: Sample, connection: AgentConnection, *, received_at: datetime
+    ) -> Sample:
+        """Give the devices their published names, where the agent does not know them."""
+        if connection.hello.naming is Naming.PUBLISHED:
+            return sample
+        at = self._named_at
+        if self._names is None or at is None or received_at - at >= _NAMES_INTERVAL:
+            # Beside the one thread that browsers' questions share.
+            ask = database_sync_to_async(published_names, thread_sensitive=False)
+            self._names = await ask(connection.cluster_id, connection.hello)
+            self._named_at = received_at
+            await self._take_pool(self._names.pool, connection, received_at=received_at)
+        return self._names.applied_to(sample)
+
+    async def _take_pool(
+        self, pool: str | None, connection: AgentConnection, *, received_at: datetime
+    ) -> None:
+        if pool is None or pool == connection.pool:
+            return
+        if await record.owner_of(self._client, connection) is Owner.ANOTHER:
+            raise self._replaced()
+        hello = msgspec.structs.replace(connection.hello, pool=pool)
+        self._connection = replace(connection, hello=hello)
+        await record.record_hello(self._client, self._connection, received_at=received_at)
 
     async def _take_claims(
         self, claims: Claims, connection: AgentConnection, *, received_at: datetime

@@ -74,6 +74,16 @@ class PreparedState(StrEnum):
     PREPARED = "prepared"
 
 
+class Naming(StrEnum):
+    """Whose names a sample's devices have."""
+
+    PUBLISHED = "published"
+    """Those of the ResourceSlices: the agent published them itself."""
+
+    UUID = "uuid"
+    """The agent's own. Another vendor's driver published the devices: its UUIDs tell which."""
+
+
 class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
     """Who speaks; the node must be the one that the agent's token is bound to."""
 
@@ -84,6 +94,7 @@ class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
     driver: DriverName
     pool: PoolName
     boot_id: Identifier
+    naming: Naming = Naming.PUBLISHED
 
     def __post_init__(self) -> None:
         if self.v != WIRE_VERSION:

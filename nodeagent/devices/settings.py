@@ -26,9 +26,14 @@ class Settings:
     sysfs: Path = Path("/sys")
     dev: Path = Path("/dev")
     mig: MigPolicy = MigPolicy.STATIC
+    only_reads: bool = False
+    """Whether to make no device nodes, and to wait for no events, which would keep GPUs open and
+    so keep their own driver from switching MIG mode.
+    """
 
     @classmethod
-    def under(cls, driver_root: Path, *, mig: MigPolicy) -> Self:
+    def under(cls, driver_root: Path, *, mig: MigPolicy, only_reads: bool = False) -> Self:
         """Return the settings for a driver root; a driver container has device nodes of its own."""
         own = driver_root / "dev"
-        return cls(driver_root=driver_root, dev=own if own.is_dir() else Path("/dev"), mig=mig)
+        dev = own if own.is_dir() else Path("/dev")
+        return cls(driver_root=driver_root, dev=dev, mig=mig, only_reads=only_reads)

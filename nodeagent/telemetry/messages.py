@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Final
 
 from nodeagent import __version__
@@ -38,6 +39,16 @@ class Sample:
     readings: tuple[Reading, ...]
 
 
+class Naming(StrEnum):
+    """Whose names a sample's devices have; the words are those of the live wire."""
+
+    PUBLISHED = "published"
+    """Those of the ResourceSlices."""
+
+    UUID = "uuid"
+    """This agent's own; another driver published the devices, and UUIDs tell which they are."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """Who speaks on a connection."""
@@ -47,22 +58,24 @@ class Identity:
     pool: str
     source: Source
     boot_id: str
+    naming: Naming = Naming.PUBLISHED
 
 
 def encode_hello(identity: Identity) -> str:
     """Make the first frame of a connection."""
-    return _encode(
-        {
-            "type": "hello",
-            "v": WIRE_VERSION,
-            "node": identity.node_name,
-            "agent_version": __version__,
-            "source": identity.source.value,
-            "driver": identity.driver,
-            "pool": identity.pool,
-            "boot_id": identity.boot_id,
-        }
-    )
+    hello: JsonObject = {
+        "type": "hello",
+        "v": WIRE_VERSION,
+        "node": identity.node_name,
+        "agent_version": __version__,
+        "source": identity.source.value,
+        "driver": identity.driver,
+        "pool": identity.pool,
+        "boot_id": identity.boot_id,
+    }
+    if identity.naming is not Naming.PUBLISHED:
+        hello["naming"] = identity.naming.value
+    return _encode(hello)
 
 
 def encode_sample(sample: Sample, *, seq: int) -> str:

@@ -1,6 +1,7 @@
 """Both halves of the live wire, version 1, against the same golden frames."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from nodeagent.devices.model import Reading, Source
 from nodeagent.fields import FieldError
 from nodeagent.telemetry.messages import (
     Identity,
+    Naming,
     Sample,
     decode_welcome,
     encode_claims,
@@ -99,8 +101,10 @@ def agents_frames() -> dict[str, str]:
         source=Source.SIMULATED,
         boot_id="5f0c1c44-8f63-4f0e-9a1d-6d7d8a1c2b3e",
     )
+    observer = replace(identity, source=Source.NVML, naming=Naming.UUID)
     return {
         "hello": encode_hello(identity),
+        "hello-observer": encode_hello(observer),
         "sample": encode_sample(Sample(NOW, READINGS), seq=1),
         "claims": encode_claims(ENTRIES, driver="gpu.nvidia.com", seq=2),
         "claims-none": encode_claims((), driver="gpu.nvidia.com", seq=7),
@@ -111,14 +115,20 @@ def test_every_golden_frame_is_checked() -> None:
     assert {path.stem for path in GOLDEN.glob("*.json")} == {*agents_frames(), "welcome"}
 
 
-@pytest.mark.parametrize("name", ["hello", "sample", "claims", "claims-none"])
+@pytest.mark.parametrize("name", ["hello", "hello-observer", "sample", "claims", "claims-none"])
 def test_the_agent_writes_the_golden_frame(name: str) -> None:
     assert json.loads(agents_frames()[name]) == json.loads(golden(name))
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("hello", Hello), ("sample", ConsoleSample), ("claims", Claims), ("claims-none", Claims)],
+    [
+        ("hello", Hello),
+        ("hello-observer", Hello),
+        ("sample", ConsoleSample),
+        ("claims", Claims),
+        ("claims-none", Claims),
+    ],
 )
 def test_the_console_reads_the_golden_frame(name: str, kind: type) -> None:
     assert isinstance(decode_frame(golden(name)), kind)

@@ -68,7 +68,7 @@ class NvmlSession:
         self._open()
         self._known.rescan()
         self._has_changed = False
-        if self._known.gpus.keys() != self._watched:
+        if not self.settings.only_reads and self._known.gpus.keys() != self._watched:
             self._watch.over(self._known.handles_of_gpus())
             self._watched = frozenset(self._known.gpus)
         return tuple(self._known.gpus.values())

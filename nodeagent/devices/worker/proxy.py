@@ -110,7 +110,8 @@ class WorkerGpus:
         self._let_go_of_a_driver_that_goes()
         gpus = self._look("discover", result=tuple[Gpu, ...])
         self._library = driver_library.find(self.settings.driver_root)
-        self._make_missing_nodes(gpus)
+        if not self.settings.only_reads:
+            self._make_missing_nodes(gpus)
         return gpus
 
     def read(self) -> tuple[Reading, ...]:

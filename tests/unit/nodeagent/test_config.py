@@ -60,6 +60,8 @@ def test_the_demos_command_line_is_understood() -> None:
         ([*MINIMAL, "--driver", "GPU.nvidia.com"], "expected a DNS subdomain"),
         ([*MINIMAL, "--driver", "a" * 64], "of at most 63 characters"),
         ([*MINIMAL, "--console-url", "ws://x"], "--console-token-file go together"),
+        ([*MINIMAL, "--telemetry-only"], "there is nobody else to tell"),
+        ([*MINIMAL, "--ignored-xids", "31,x"], "expected numbers, got 'x'"),
         ([*MINIMAL, "--shares", "0"], "expected 1 to 128, got '0'"),
         ([*MINIMAL, "--shares", "half"], "expected 1 to 128, got 'half'"),
         ([*MINIMAL, "--sim"], "unrecognized arguments: --sim"),
