@@ -50,6 +50,9 @@ class SimulatedMig:
     """UUIDs of GPUs and partitions that a process uses, as far as the simulation is told."""
 
     _boards: dict[str, BoardState] = field(init=False)
+    _stamp: tuple[int, int] | None = field(default=None, init=False)
+    """Inode and time of the file as last read or written; another agent may change it, too."""
+
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
 
     def __post_init__(self) -> None:
@@ -57,14 +60,16 @@ class SimulatedMig:
             uuid: BoardState(is_mig_on=gpu.mig_mode is MigMode.ENABLED)
             for uuid, gpu in self.gpus.items()
         }
-        self._boards.update(self._remembered())
+        self._look_again()
 
     def board(self, gpu_uuid: str) -> BoardState:
         """Return what a board keeps now."""
-        try:
-            return self._boards[gpu_uuid]
-        except KeyError:
-            raise NoDriverError(f"no GPU {gpu_uuid} on this node") from None
+        with self._lock:
+            self._look_again()
+            try:
+                return self._boards[gpu_uuid]
+            except KeyError:
+                raise NoDriverError(f"no GPU {gpu_uuid} on this node") from None
 
     def now(self, gpu: Gpu) -> Gpu:
         """Return a GPU with its mode and instances of this moment."""
@@ -144,11 +149,24 @@ class SimulatedMig:
             boards = {uuid: asdict(board) for uuid, board in self._boards.items()}
             written = json.dumps({"bootID": self.boot_id, "boards": boards}, indent=1)
             write_durably(self.file, written.encode(), mode=FILE_MODE)
+            self._stamp = self._stamp_of_file()
 
-    def _remembered(self) -> dict[str, BoardState]:
+    def _stamp_of_file(self) -> tuple[int, int] | None:
         if self.file is None or not self.file.exists():
+            return None
+        found = self.file.stat()
+        return found.st_ino, found.st_mtime_ns
+
+    def _look_again(self) -> None:
+        stamp = self._stamp_of_file()
+        if stamp is not None and stamp != self._stamp:
+            self._boards.update(self._remembered(self.file))
+            self._stamp = stamp
+
+    def _remembered(self, file: Path | None) -> dict[str, BoardState]:
+        if file is None:
             return {}
-        written: dict[str, Any] = json.loads(self.file.read_text())
+        written: dict[str, Any] = json.loads(file.read_text())
         if written["bootID"] != self.boot_id:
             return {}
         return {
