@@ -118,8 +118,12 @@ def is_whole(specs: list[dict[str, Any]]) -> bool:
 
 def settled(cluster: Cluster, holds: Callable[[list[dict[str, Any]]], bool]) -> Any:
     """Wait until the pool is whole and as said, and stays so."""
-    eventually(lambda: is_whole(stored(cluster)) and holds(stored(cluster)))
-    before = stored(cluster)
+
+    def as_said() -> list[dict[str, Any]] | None:
+        specs = stored(cluster)
+        return specs if is_whole(specs) and holds(specs) else None
+
+    before = eventually(as_said)
     time.sleep(SETTLED_SECONDS)
     assert stored(cluster) == before
     return before
