@@ -84,6 +84,14 @@ class SeenSlices:
             own = {name: written.slice_object for name, written in self._written.items()}
             return tuple({**self._watched, **own}.values())
 
+    def seconds_to_doubt(self) -> float | None:
+        """Return when the first own write that no watch has shown stops to count, from now on."""
+        with self._lock:
+            if not self._written:
+                return None
+            first = min(written.at for written in self._written.values())
+            return max(0.0, first + OWN_WRITE_SECONDS - self._monotonic())
+
     def _keep_written_since(self, moment: float) -> None:
         self._written = {
             name: written for name, written in self._written.items() if written.at >= moment

@@ -24,7 +24,7 @@ from nodeagent.publish.features import Feature, Shape, features_of
 from nodeagent.publish.learning import BAD_REQUEST, Learning
 from nodeagent.publish.pace import Pace, Urgency
 from nodeagent.publish.plan import Pool, Writes, plan_writes
-from nodeagent.publish.seen import OWN_WRITE_SECONDS, SeenSlices
+from nodeagent.publish.seen import SeenSlices
 from nodeagent.publish.sending import Sender
 from nodeagent.publish.slices import DesiredSlice, faults_of, slices_of
 
@@ -102,12 +102,19 @@ class Sync:
         desired = self._desired(offer, shape)
         if desired is not None:
             self._publish(_Published(offer, shape, desired), stored)
+        self._doubt_own_writes()
         if not has_learnt and self._published is not None and self._published.offer is offer:
             self.alarm.ring_within(0)
 
     def forget_node(self) -> None:
         """Read the Node again before it is named as an owner."""
         self._node_uid = None
+
+    def _doubt_own_writes(self) -> None:
+        """Look again once the watch should have shown them: what it has not may be gone."""
+        seconds = self.seen.seconds_to_doubt()
+        if seconds is not None:
+            self.alarm.ring_within(seconds + WATCH_LAG_SECONDS)
 
     def _learn(self, offer: Offer, *, is_anything_published: bool) -> bool:
         """Probe what the offer needs; tell whether all is known now."""
@@ -200,8 +207,6 @@ class Sync:
         self._is_resuming = True
         try:
             if self._sender.send(writes):
-                # By then the watch has shown them, or somebody has deleted them unseen.
-                self.alarm.ring_within(OWN_WRITE_SECONDS + WATCH_LAG_SECONDS)
                 return True
         except InvalidError as error:
             log.warning("slices refused", reason=str(error))

@@ -532,6 +532,21 @@ def test_a_servers_wish_to_wait_holds_against_new_offers() -> None:
     assert list(node.server.taints()) == ["gpu-0"]
 
 
+def test_a_creation_that_no_watch_ever_shows_is_believed_for_a_minute_and_then_made_again() -> None:
+    node = Publication(SliceServer(hides_events=True))
+    node.offer(an_inventory())
+    node.run_for(10)
+    node.server.stored.clear()
+
+    for _ in range(4):
+        node.publisher.check_now()
+        node.run_for(10)
+    assert node.server.stored == {}
+
+    node.run_for(20)
+    assert node.server.is_whole()
+
+
 def test_a_conflict_is_followed_by_a_fresh_look_at_once() -> None:
     node = Publication()
     node.offer(an_inventory())
