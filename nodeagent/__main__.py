@@ -1,16 +1,21 @@
 """`python -m nodeagent`, installed as `dra-nodeagent`."""
 
+import json
 import logging
 import os
 import signal
 import sys
-from types import FrameType
+from collections.abc import Callable, Mapping
+from types import FrameType, MappingProxyType
 
 import structlog
 
+from nodeagent import metrics
 from nodeagent.agent import Agent, read_boot_id
 from nodeagent.claims.errors import ClaimsError
-from nodeagent.config import Config, parse
+from nodeagent.commands.check import check, status_of
+from nodeagent.commands.once import once
+from nodeagent.config import Command, Config, parse
 from nodeagent.devices.errors import DriverChangedError
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import CredentialsError
@@ -30,18 +35,33 @@ def main() -> None:
     config = parse(sys.argv[1:])
     _log_to_stderr(config.log_level)
     try:
-        _run(config)
+        status = RUN[config.command](config)
     except EXPECTED as error:
         log.critical("agent ended", reason=str(error))
         status = 1
-    else:
-        status = 0
     logging.shutdown()
     # Threads that hang in the driver or in a watch must not keep a finished agent alive.
     os._exit(status)
 
 
-def _run(config: Config) -> None:
+def _check(config: Config) -> int:
+    verdicts = []
+    for verdict in check(config):
+        sys.stdout.write(f"{verdict}\n")
+        sys.stdout.flush()
+        verdicts.append(verdict)
+    return status_of(verdicts)
+
+
+def _once(config: Config) -> int:
+    json.dump(once(config), sys.stdout, indent=1)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    return 0
+
+
+def _serve(config: Config) -> int:
+    metrics.serve(config.metrics_address)
     agent = _agent(config)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -50,15 +70,18 @@ def _run(config: Config) -> None:
     for number in SIGNALS:
         signal.signal(number, stop)
     agent.run()
+    return 0
+
+
+RUN: Mapping[Command, Callable[[Config], int]] = MappingProxyType(
+    {Command.SERVE: _serve, Command.CHECK: _check, Command.ONCE: _once}
+)
 
 
 def _agent(config: Config) -> Agent | Observer:
     if config.only_watches:
         return Observer(config, boot_id=read_boot_id())
-    if config.kubeconfig is None:
-        client = Client.in_cluster()
-    else:
-        client = Client.from_kubeconfig(config.kubeconfig)
+    client = Client.of(config.kubeconfig)
     return Agent(config, client=client, boot_id=read_boot_id())
 
 

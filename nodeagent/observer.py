@@ -5,21 +5,18 @@ hardware and writes nothing on the node. The console finds out by their UUIDs wh
 devices its readings are of.
 """
 
-import threading
-from collections.abc import Callable
 from typing import Final
 
 import structlog
 
 from nodeagent.config import Config
-from nodeagent.devices.model import GpuReader, Inventory
-from nodeagent.devices.settings import MigPolicy, Settings
-from nodeagent.devices.simulated import SimulatedGpus
-from nodeagent.devices.worker.proxy import WorkerGpus
+from nodeagent.devices.model import Inventory
+from nodeagent.gpus import gpus_to_watch
 from nodeagent.telemetry.link import Link
 from nodeagent.telemetry.messages import Identity, Naming
 from nodeagent.telemetry.outbox import Outbox
 from nodeagent.telemetry.sampler import Sampler
+from nodeagent.threads import Threads
 
 log = structlog.get_logger()
 
@@ -34,7 +31,7 @@ class Observer:
         """Make the parts; `config` names a console."""
         if config.console_url is None or config.console_token_file is None:
             raise ValueError("an observer needs a console")
-        reader = _reader(config)
+        reader = gpus_to_watch(config)
         outbox = Outbox()
         self._sampler = Sampler(reader, on_inventory=_note, on_sample=outbox.offer)
         self._link = Link(
@@ -51,8 +48,7 @@ class Observer:
             outbox=outbox,
             ledger=None,
         )
-        self._stopping = threading.Event()
-        self._failure: BaseException | None = None
+        self._threads = Threads()
 
     def run(self) -> None:
         """Watch until `stop` is called.
@@ -61,40 +57,21 @@ class Observer:
             Exception: a part has failed.
 
         """
-        parts = [self._begin(one) for one in (self._sampler.run, self._link.run)]
+        parts = [
+            self._threads.begin("sampler", self._sampler.run),
+            self._threads.begin("console-link", self._link.run),
+        ]
         log.info("observer started")
-        self._stopping.wait()
+        self._threads.wait()
         self._sampler.stop()
         self._link.stop()
         for part in parts:
             part.join(END_SECONDS)
-        if self._failure is not None:
-            raise self._failure
+        self._threads.raise_failure()
 
     def stop(self) -> None:
         """Have `run` return; callable from a signal handler."""
-        self._stopping.set()
-
-    def _begin(self, run: Callable[[], None]) -> threading.Thread:
-        def guarded() -> None:
-            try:
-                run()
-            except Exception as error:
-                log.exception("part failed")
-                self._failure = error
-                self._stopping.set()
-
-        thread = threading.Thread(target=guarded, daemon=True)
-        thread.start()
-        return thread
-
-
-def _reader(config: Config) -> GpuReader:
-    if config.profile is not None:
-        return SimulatedGpus(config.profile, config.node_name, prepared_devices=frozenset)
-    # Whoever made partitions: those that exist are read.
-    settings = Settings.under(config.driver_root.mounted, mig=MigPolicy.STATIC, only_reads=True)
-    return WorkerGpus(settings)
+        self._threads.stop()
 
 
 def _note(inventory: Inventory) -> None:

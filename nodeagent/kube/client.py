@@ -71,6 +71,16 @@ class Client:
             raise CredentialsError(f"in-cluster credentials: {error}") from error
         return cls(configuration)
 
+    @classmethod
+    def of(cls, kubeconfig: str | None) -> Self:
+        """Use a kubeconfig, or without one the pod's own account.
+
+        Raises:
+            CredentialsError: they cannot be used.
+
+        """
+        return cls.in_cluster() if kubeconfig is None else cls.from_kubeconfig(kubeconfig)
+
     def request(
         self,
         method: str,

@@ -39,6 +39,18 @@ def kubelet_deadlocks(node_name: str, *, version: str) -> JsonObject:
     )
 
 
+def beside_device_plugin(node_name: str, *, found: str) -> JsonObject:
+    """Say that nothing is published, because two pods would get one GPU."""
+    return _warning(
+        node_name,
+        reason="DevicePluginConflict",
+        message=(
+            f"A device plugin offers this node's GPUs as well ({found}), so the node agent"
+            " publishes none of them. Take the plugin from this node"
+        ),
+    )
+
+
 def _warning(node_name: str, *, reason: str, message: str) -> JsonObject:
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {

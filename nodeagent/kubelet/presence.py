@@ -20,7 +20,7 @@ from nodeagent.kubelet.sockets import SocketPaths
 from nodeagent.kubelet.stale_sockets import remove_left_behind
 from nodeagent.kubelet.watch import RegistryWatch
 
-Begin: TypeAlias = Callable[[str, Callable[[], None]], None]
+Begin: TypeAlias = Callable[[str, Callable[[], None]], object]
 """Runs a named part of the agent on a thread; its failure ends the agent."""
 
 

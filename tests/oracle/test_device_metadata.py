@@ -3,9 +3,9 @@
 import json
 import subprocess
 
-from nodeagent.agent import attributes_in_slice
 from nodeagent.cdi.metadata import Description
 from nodeagent.fields import JsonObject
+from nodeagent.preparing import attributes_in_slice
 from tests.builders.agents import a_mig_inventory
 from tests.oracle.go import oracle_binary
 

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeagent.config import _parser, parse
+from nodeagent.command_line import parser_of_agent
+from nodeagent.config import parse
 from nodeagent.devices.settings import MigPolicy
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "node-agent.md"
@@ -76,7 +77,7 @@ def test_a_wrong_command_line_says_what_is_wrong(
 def test_every_flag_is_documented() -> None:
     flags = {
         option
-        for action in _parser()._actions
+        for action in parser_of_agent()._actions
         for option in action.option_strings
         if option.startswith("--") and option != "--help"
     }
