@@ -17,6 +17,7 @@ from typing import Final
 from nodeagent.devices.control import Instance
 from nodeagent.devices.errors import DriverTimeoutError
 from nodeagent.devices.events import DriverEvent, Vitals
+from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.mig import Partition
 from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import MEBIBYTE, PROFILES, Board, gpus
@@ -121,6 +122,11 @@ class SimulatedGpus:
                 for device in inventory.devices
                 if device.partition is None or device.name in busy or device.partition.instance
             )
+
+    def processes(self) -> tuple[GpuProcess, ...]:
+        """Return none: nothing can run on what does not exist."""
+        self.faults.pass_through()
+        return ()
 
     def events(self) -> tuple[DriverEvent, ...]:
         return self.faults.events(self._gpus)

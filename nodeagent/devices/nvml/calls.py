@@ -69,6 +69,10 @@ class Calls:
             return None
         try:
             return call()
+        except pynvml.NVMLLibraryMismatchError:
+            # pynvml's word for a library too old to have the call in this shape.
+            self._unsupported.add((gpu, name))
+            return None
         except pynvml.NVMLError as error:
             refuse_without_driver(error)
             if error.value == pynvml.NVML_ERROR_GPU_IS_LOST:

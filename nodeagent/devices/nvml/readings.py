@@ -4,6 +4,7 @@ from typing import Any
 
 import pynvml
 
+from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.model import Reading
 from nodeagent.devices.nvml.calls import Calls
 
@@ -64,6 +65,26 @@ def _memory(uuid: str, handle: object, *, calls: Calls) -> Any:  # noqa: ANN401 
         "memory",
         lambda: pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2),
     ) or calls.optional(uuid, "memory v1", lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
+
+
+def processes_on(device: str, uuid: str, handle: object, *, calls: Calls) -> tuple[GpuProcess, ...]:
+    """List the processes that compute or draw on a device, each once; none where unknown.
+
+    Raises:
+        DevicesError: as `Calls.optional`.
+
+    """
+    computing = calls.optional(
+        uuid, "processes", lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    )
+    drawing = calls.optional(
+        uuid, "graphics processes", lambda: pynvml.nvmlDeviceGetGraphicsRunningProcesses(handle)
+    )
+    by_pid = {one.pid: one.usedGpuMemory for one in (*(drawing or ()), *(computing or ()))}
+    return tuple(
+        GpuProcess(device=device, pid=pid, memory_bytes=memory)
+        for pid, memory in sorted(by_pid.items())
+    )
 
 
 def _process_count(uuid: str, handle: object, *, calls: Calls) -> int | None:

@@ -6,13 +6,14 @@ powers a GPU up, and handles die with the session (node-agent.md 6.1).
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pynvml
 
 from nodeagent.devices.control import Instance
 from nodeagent.devices.errors import BusyError, NoDriverError, UnsupportedError
 from nodeagent.devices.events import DriverEvent, Vitals
+from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.mig import device_name
 from nodeagent.devices.model import Gpu, Reading
 from nodeagent.devices.nvml import actions, library
@@ -25,10 +26,12 @@ from nodeagent.devices.nvml.calls import (
 )
 from nodeagent.devices.nvml.facts import switches_without_reset
 from nodeagent.devices.nvml.known import KnownGpus
-from nodeagent.devices.nvml.readings import gpu_reading, partition_reading
+from nodeagent.devices.nvml.readings import gpu_reading, partition_reading, processes_on
 from nodeagent.devices.nvml.vitals import Physician
 from nodeagent.devices.nvml.watch import Watch
 from nodeagent.devices.settings import Settings
+
+Found = TypeVar("Found")
 
 UNKNOWN_AT_START: Final = "may this process open /dev/nvidiactl? A container must be privileged"
 
@@ -78,17 +81,13 @@ class NvmlSession:
         if not self._is_open or self._has_changed:
             # Partitions that were just made have no handles yet.
             self.discover()
-        readings: list[Reading] = []
-        for gpu in self._known.gpus.values():
-            handle = self._known.handles.get(gpu.uuid)
-            if handle is None:
-                continue
-            try:
-                readings += self._readings_of(gpu, handle)
-            except GpuLostError:
-                continue
-            self.progress()
-        return tuple(readings)
+        return self._from_each(self._readings_of)
+
+    def processes(self) -> tuple[GpuProcess, ...]:
+        """List the processes of every device that `read` reads."""
+        if not self._is_open or self._has_changed:
+            self.discover()
+        return self._from_each(self._processes_of)
 
     def vitals(self) -> tuple[Vitals, ...]:
         """Look at the health of every GPU that was ever found."""
@@ -176,6 +175,29 @@ class NvmlSession:
             return self._known.gpus[gpu_uuid], self._known.handles[gpu_uuid]
         except KeyError:
             raise NoDriverError(f"no GPU {gpu_uuid} on this node") from None
+
+    def _from_each(self, ask: Callable[[Gpu, object], Iterator[Found]]) -> tuple[Found, ...]:
+        """Ask every GPU that is not lost."""
+        found: list[Found] = []
+        for gpu in self._known.gpus.values():
+            handle = self._known.handles.get(gpu.uuid)
+            if handle is None:
+                continue
+            try:
+                found += ask(gpu, handle)
+            except GpuLostError:
+                continue
+            self.progress()
+        return tuple(found)
+
+    def _processes_of(self, gpu: Gpu, handle: object) -> Iterator[GpuProcess]:
+        if gpu.is_offered_whole:
+            yield from processes_on(gpu.name, gpu.uuid, handle, calls=self._calls)
+        for partition in gpu.partitions:
+            its_handle = self._known.handles.get(partition.uuid or "")
+            if its_handle is not None and partition.uuid is not None:
+                name = device_name(gpu.minor, partition)
+                yield from processes_on(name, partition.uuid, its_handle, calls=self._calls)
 
     def _readings_of(self, gpu: Gpu, handle: object) -> Iterator[Reading]:
         if gpu.is_offered_whole:

@@ -28,6 +28,7 @@ from nodeagent.devices.errors import (
     UnsupportedError,
 )
 from nodeagent.devices.events import DriverEvent, Vitals
+from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.model import Gpu, Reading, Source
 from nodeagent.devices.nodes import missing_nodes
 from nodeagent.devices.settings import Settings
@@ -49,6 +50,7 @@ DEADLINES: Final[Mapping[str, float]] = MappingProxyType(
         "discover": 15.0,
         "read": 5.0,
         "vitals": 2.0,
+        "processes": 5.0,
         "instances": 10.0,
         "create_partition": 15.0,
         "destroy_partition": 15.0,
@@ -117,6 +119,9 @@ class WorkerGpus:
     def read(self) -> tuple[Reading, ...]:
         self._let_go_of_a_driver_that_goes()
         return self._look("read", result=tuple[Reading, ...])
+
+    def processes(self) -> tuple[GpuProcess, ...]:
+        return self._look("processes", result=tuple[GpuProcess, ...])
 
     def events(self) -> tuple[DriverEvent, ...]:
         drained = []

@@ -105,3 +105,23 @@ def test_a_gpu_that_leaves_mig_mode_shows_its_utilisation_again(
 
     expected = 50 if mode else None
     assert gpus.read()[0].utilisation_percent == expected
+
+
+def test_processes_are_listed_by_the_device_that_they_use(
+    machine: FakeMachine, connect: Connect
+) -> None:
+    whole, divided, lost = machine.add("L4"), machine.add("A100-40", mig=1), machine.add("L4")
+    gpus = connect(MigPolicy.DYNAMIC)
+    gpus.discover()
+    instance = gpus.create_partition(divided, 9, 4)
+    machine.processes = [
+        (whole, 10, 500, -1),
+        (divided, 11, 600, instance.gpu_instance_id),
+        (lost, 12, 700, -1),
+    ]
+    machine.change(lost, lost=1)
+
+    assert [(one.device, one.pid, one.memory_bytes) for one in gpus.processes()] == [
+        ("gpu-0", 10, 500),
+        ("gpu-1-mig-3g20gb-9-4", 11, 600),
+    ]
