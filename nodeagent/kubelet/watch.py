@@ -46,7 +46,9 @@ class RegistryWatch:
 
     monotonic: Callable[[], float] = time.monotonic
     _peers: Peers | None = field(default=None, init=False)
-    _repeats_left: int = field(default=0, init=False)
+    _repeats_left: int = field(default=REPEATS, init=False)
+    """At the start, too: a predecessor may have gone before the first look."""
+
     _hint_due: float = field(init=False)
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
 

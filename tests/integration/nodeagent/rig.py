@@ -21,6 +21,7 @@ from dra_console.devcluster.proto import pluginregistration_pb2 as registration
 from dra_console.kube.client import Client
 from dra_console.kube.errors import ConflictError
 from dra_console.kube.kinds import (
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -72,8 +73,13 @@ class ApiServer:
 
     client: Client
 
-    def make_node(self, name: str) -> None:
+    def make_node(self, name: str, *, kubelet: str | None = None) -> None:
+        """Create a Node, with what its kubelet says of its own version."""
         self._create(NODES, a_node(name))
+        if kubelet is not None:
+            node: Any = self.client.get(NODES, name)
+            node["status"].setdefault("nodeInfo", {})["kubeletVersion"] = kubelet
+            self.client.replace(NODES, node, subresource="status")
 
     def allocate(
         self, name: str, *devices: str, node: str, config: JsonObject | None = None
@@ -107,14 +113,19 @@ class ApiServer:
             namespace=metadata["namespace"],
         )
 
-    def slices(self, node: str) -> list[dict[str, Any]]:
-        selector = f"spec.nodeName={node},spec.driver={DRIVER}"
+    def events_about(self, node: str) -> list[dict[str, Any]]:
+        """Return the Events about a Node."""
+        listed = self.client.list(EVENTS, field_selector=f"involvedObject.name={node}").items
+        return [json.loads(json.dumps(item)) for item in listed]
+
+    def slices(self, node: str, *, driver: str = DRIVER) -> list[dict[str, Any]]:
+        selector = f"spec.nodeName={node},spec.driver={driver}"
         listed = self.client.list(RESOURCE_SLICES, field_selector=selector).items
         return [json.loads(json.dumps(item)) for item in listed]
 
-    def has_whole_pool(self, node: str) -> list[dict[str, Any]]:
+    def has_whole_pool(self, node: str, *, driver: str = DRIVER) -> list[dict[str, Any]]:
         """Return the pool's slices if all of one generation are there."""
-        slices = self.slices(node)
+        slices = self.slices(node, driver=driver)
         pools = [slice_object["spec"]["pool"] for slice_object in slices]
         is_whole = bool(pools) and all(
             pool["generation"] == pools[0]["generation"]
@@ -152,6 +163,10 @@ class AgentProcess:
     environment: dict[str, str] = field(default_factory=dict)
     """What the process gets beside this one's own."""
 
+    driver: str = DRIVER
+    pod_uid: str | None = None
+    """Of the agent's pod, where two agents share the node's directories."""
+
     process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,15 +174,17 @@ class AgentProcess:
 
     @property
     def registration_socket(self) -> Path:
-        return self.kubelet_root / "plugins_registry" / f"{DRIVER}-reg.sock"
+        pod = f"-{self.pod_uid}" if self.pod_uid else ""
+        return self.kubelet_root / "plugins_registry" / f"{self.driver}{pod}-reg.sock"
 
     @property
     def dra_socket(self) -> Path:
-        return self.kubelet_root / "plugins" / DRIVER / "dra.sock"
+        pod = f"-{self.pod_uid}" if self.pod_uid else ""
+        return self.kubelet_root / "plugins" / self.driver / f"dra{pod}.sock"
 
     @property
     def checkpoint(self) -> Path:
-        return self.kubelet_root / "plugins" / DRIVER / "checkpoint.json"
+        return self.kubelet_root / "plugins" / self.driver / "checkpoint.json"
 
     @property
     def cdi_directory(self) -> Path:
@@ -175,18 +192,19 @@ class AgentProcess:
 
     @property
     def log(self) -> Path:
-        return self.kubelet_root / "agent.log"
+        return self.kubelet_root / f"agent{self.pod_uid or ''}.log"
 
     def start(self) -> None:
         """Start the process; it may not serve yet."""
         command = [
             *(sys.executable, "-m", self.module),
             *("--node-name", self.node),
-            *("--driver", DRIVER),
+            *("--driver", self.driver),
             *("--kubelet-root", str(self.kubelet_root)),
             *("--cdi-dir", str(self.cdi_directory)),
             *("--kubeconfig", str(self.kubeconfig)),
             *(("--simulate", "--profile", self.profile) if self.profile else ()),
+            *(("--pod-uid", self.pod_uid) if self.pod_uid else ()),
             *self.options,
         ]
         with self.log.open("ab") as log:
@@ -199,7 +217,7 @@ class AgentProcess:
         def answers() -> bool:
             assert self.process.poll() is None, self.log.read_text()
             with suppress(grpc.RpcError):
-                return KubeletSide(self).info().name == DRIVER
+                return KubeletSide(self).info().name == self.driver
             return False
 
         eventually(answers)
@@ -225,7 +243,7 @@ class AgentProcess:
 
     def cdi_files(self) -> set[str]:
         """Return the UIDs of the claims that have a CDI file."""
-        prefix = f"k8s.{DRIVER}-claim_"
+        prefix = f"k8s.{self.driver}-claim_"
         return {
             path.stem.removeprefix(prefix) for path in self.cdi_directory.glob(f"{prefix}*.json")
         }
@@ -284,7 +302,7 @@ class KubeletSide:
         answer = self._call(
             self.agent.dra_socket,
             "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",
-            dra.NodePrepareResourcesRequest(claims=[_reference(claim) for claim in claims]),
+            dra.NodePrepareResourcesRequest(claims=[reference_to(claim) for claim in claims]),
             dra.NodePrepareResourcesResponse,
         )
         return dict(answer.claims)
@@ -293,13 +311,13 @@ class KubeletSide:
         answer = self._call(
             self.agent.dra_socket,
             "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources",
-            dra.NodeUnprepareResourcesRequest(claims=[_reference(claim) for claim in claims]),
+            dra.NodeUnprepareResourcesRequest(claims=[reference_to(claim) for claim in claims]),
             dra.NodeUnprepareResourcesResponse,
         )
         return {uid: claim.error for uid, claim in answer.claims.items()}
 
     def prepare_v1beta1(self, claim: JsonObject) -> dra_beta.NodePrepareResourcesResponse:
-        reference = _reference(claim)
+        reference = reference_to(claim)
         return self._call(
             self.agent.dra_socket,
             "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources",
@@ -336,9 +354,10 @@ class KubeletSide:
 
 def uid_of(claim: JsonObject) -> str:
     """Return a claim's UID."""
-    return _reference(claim).uid
+    return reference_to(claim).uid
 
 
-def _reference(claim: JsonObject) -> dra.Claim:
+def reference_to(claim: JsonObject) -> dra.Claim:
+    """Return a claim as kubelet names it to plugins."""
     metadata: Any = claim["metadata"]
     return dra.Claim(namespace=metadata["namespace"], uid=metadata["uid"], name=metadata["name"])

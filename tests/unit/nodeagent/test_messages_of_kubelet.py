@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from nodeagent.kubelet.proto import dra_v1_pb2 as dra
+from nodeagent.kubelet.proto import health_v1_pb2 as health
+from nodeagent.kubelet.proto import liveness_pb2 as liveness
 from nodeagent.kubelet.proto import registration_pb2 as registration
 from nodeagent.kubelet.proto.generate import HERE, generate
 
@@ -67,6 +69,45 @@ def test_registration_messages_are_encoded_as_kubelet_reads_them() -> None:
         field(1, b"DRAPlugin") + field(2, b"n") + field(3, b"/e") + field(4, b"v1.DRAPlugin")
     )
     assert status.SerializeToString() == b"\x08\x01" + field(2, b"e")
+
+
+def test_health_is_encoded_as_kubelet_reads_it() -> None:
+    device = health.DeviceHealth(
+        device=health.DeviceIdentifier(pool_name="p", device_name="d"),
+        health=health.UNHEALTHY,
+        last_updated_time=300,
+        health_check_timeout_seconds=60,
+        message="Xid 79",
+    )
+
+    assert device.SerializeToString() == (
+        field(1, field(1, b"p") + field(2, b"d"))
+        + b"\x10\x02"  # 2: UNHEALTHY
+        + b"\x18\xac\x02"  # 3: 300
+        + b"\x20\x3c"  # 4: 60
+        + field(5, b"Xid 79")
+    )
+    response = health.NodeWatchResourcesResponse(devices=[device, health.DeviceHealth()])
+    assert response.SerializeToString() == field(1, device.SerializeToString()) + field(1, b"")
+    assert health.NodeWatchResourcesRequest().SerializeToString() == b""
+
+
+def test_words_for_health_have_kubelets_numbers() -> None:
+    assert dict(health.HealthStatus.items()) == {"UNKNOWN": 0, "HEALTHY": 1, "UNHEALTHY": 2}
+    assert health.DeviceHealth(health=health.UNKNOWN).SerializeToString() == b""
+    assert health.DeviceHealth(health=health.HEALTHY).SerializeToString() == b"\x10\x01"
+
+
+def test_probes_are_encoded_as_the_standard_health_service_has_them() -> None:
+    assert liveness.HealthCheckRequest(service="liveness").SerializeToString() == (
+        field(1, b"liveness")
+    )
+    answers = {
+        liveness.HealthCheckResponse.SERVING: b"\x08\x01",
+        liveness.HealthCheckResponse.NOT_SERVING: b"\x08\x02",
+    }
+    for status, encoded in answers.items():
+        assert liveness.HealthCheckResponse(status=status).SerializeToString() == encoded
 
 
 @pytest.mark.parametrize("pattern", ["*_pb2.py", "*_pb2.pyi"])
