@@ -42,6 +42,7 @@ from nodeagent.telemetry.messages import Identity
 from nodeagent.telemetry.outbox import Outbox
 from nodeagent.telemetry.sampler import Sampler
 from nodeagent.threads import Threads
+from nodeagent.usage.watch import UsageWatch
 
 log = structlog.get_logger()
 
@@ -132,6 +133,12 @@ class Agent:
             pool=pool,
             offered=config.offered_sharing,
         )
+        self._usage = UsageWatch.of(
+            reader,
+            reader=self._resources,
+            entries=lambda: self._ledger.entries,
+            file_of=self._injection.store.path_of,
+        )
         self._presence = Presence.of(
             config.driver,
             paths=paths,
@@ -193,6 +200,7 @@ class Agent:
         begin("slices-write", self._publisher.write)
         begin("offering", lambda: self._offering.run(self._watcher.look))
         begin("keeper", self._keeper.run)
+        begin("usage", self._usage.run)
         if self._config.tells_device_status:
             self._ledger.on_change(self._status.look_again)
             begin("device-status", self._status.run)
@@ -209,6 +217,7 @@ class Agent:
         self._publisher.stop()
         self._presence.stop()
         self._keeper.stop()
+        self._usage.stop()
         self._sampler.stop()
         self._status.stop()
         if self._link is not None:

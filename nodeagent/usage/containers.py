@@ -62,9 +62,11 @@ class Containers:
             if (promised := Promised.by_file(self.file_of(entry.uid))) is not None
         }
         alive: set[str] = set()
-        for pod_uid, claims in self._claims_by_pod().items():
+        claims_by_pod = self._claims_by_pod()
+        running = processes_by_container(self.procfs, claims_by_pod.keys())
+        for pod_uid, claims in claims_by_pod.items():
             promises = {uid: prepared[uid] for uid in claims if uid in prepared}
-            containers = processes_by_container(self.procfs, pod_uid)
+            containers = running.get(pod_uid, {})
             alive.update((pod_uid, *containers))
             if not containers or len(promises) < len(claims):
                 continue

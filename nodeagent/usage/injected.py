@@ -8,7 +8,7 @@ in the container's own `/dev`, below `/proc/<pid>/root` (node-agent.md 8: faults
 import json
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -51,16 +51,18 @@ class Promised:
         return cls(frozenset(nodes), frozenset(variables), gpus)
 
 
-def processes_by_container(procfs: Procfs, pod_uid: str) -> dict[str, Process]:
-    """Return one process of each container of a pod: its oldest, which the runtime started."""
-    oldest: dict[str, Process] = {}
-    for process in procfs.of_pod(pod_uid):
-        container = process.owner.container_id if process.owner else None
-        if container is None:
+def processes_by_container(
+    procfs: Procfs, pod_uids: Collection[str]
+) -> dict[str, dict[str, Process]]:
+    """Return one process of each container, by pod: its oldest, which the runtime started."""
+    oldest: dict[str, dict[str, Process]] = {}
+    for process in procfs.of_pods(pod_uids):
+        if process.owner is None or process.owner.container_id is None:
             continue
-        known = oldest.get(container)
+        containers = oldest.setdefault(process.owner.pod_uid, {})
+        known = containers.get(process.owner.container_id)
         if known is None or int(process.started) < int(known.started):
-            oldest[container] = process
+            containers[process.owner.container_id] = process
     return oldest
 
 

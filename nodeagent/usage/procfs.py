@@ -3,7 +3,7 @@
 GPU drivers name processes by their ids in the host's namespace, so the agent has to share it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -58,16 +58,21 @@ class Procfs:
             is_hidden=is_hidden(cgroup),
         )
 
-    def of_pod(self, pod_uid: str) -> Iterator[Process]:
-        """Yield the processes of a pod's containers."""
-        for path in self.root.iterdir():
-            if not path.name.isdigit():
+    def of_pods(self, pod_uids: Collection[str]) -> Iterator[Process]:
+        """Yield the processes of some pods' containers, looking once at every process."""
+        for path in self.root.iterdir() if pod_uids else ():
+            if not path.name.isdigit() or not self._is_of(pod_uids, path):
                 continue
             found = self.find(int(path.name))
-            if found is None or found.owner is None or found.owner.container_id is None:
-                continue
-            if found.owner.pod_uid == pod_uid:
+            if found is not None and found.owner is not None and found.owner.container_id:
                 yield found
+
+    def _is_of(self, pod_uids: Collection[str], directory: Path) -> bool:
+        try:
+            owner = owner_of((directory / "cgroup").read_text())
+        except OSError:
+            return False
+        return owner is not None and owner.pod_uid in pod_uids
 
     def is_still(self, process: Process) -> bool:
         """Tell whether the process runs, and is not another of the same id."""

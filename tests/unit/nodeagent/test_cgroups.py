@@ -209,7 +209,7 @@ def test_processes_of_a_pod_are_found_and_not_those_of_the_runtime(tmp_path: Pat
     a_process(tmp_path, 9, f"0::/kubepods/pod{OTHER}/{ID}")
     (tmp_path / "self").mkdir()
 
-    assert [process.pid for process in Procfs(tmp_path).of_pod(DASHED)] == [7]
+    assert [process.pid for process in Procfs(tmp_path).of_pods({DASHED})] == [7]
 
 
 def test_this_very_process_is_of_no_pod_that_is_not_there() -> None:
@@ -217,4 +217,4 @@ def test_this_very_process_is_of_no_pod_that_is_not_there() -> None:
     process = procfs.find(1)
 
     assert process is not None
-    assert list(procfs.of_pod(OTHER)) == []
+    assert list(procfs.of_pods({OTHER})) == []
