@@ -123,7 +123,11 @@ def settled(cluster: Cluster, holds: Callable[[list[dict[str, Any]]], bool]) -> 
         specs = stored(cluster)
         return specs if is_whole(specs) and holds(specs) else None
 
-    before = eventually(as_said)
-    time.sleep(SETTLED_SECONDS)
-    assert stored(cluster) == before
-    return before
+    def settled_now() -> list[dict[str, Any]] | None:
+        before = as_said()
+        if before is None:
+            return None
+        time.sleep(SETTLED_SECONDS)
+        return before if stored(cluster) == before else None
+
+    return eventually(settled_now)
