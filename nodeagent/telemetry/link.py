@@ -19,8 +19,10 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from nodeagent.claims.ledger import Ledger
 from nodeagent.fields import FieldError
+from nodeagent.health.report import Reports
 from nodeagent.telemetry.messages import (
     Identity,
+    Sample,
     decode_welcome,
     encode_claims,
     encode_hello,
@@ -41,6 +43,9 @@ LONGEST_PAUSE_SECONDS: Final = 30.0
 SETTLED_SECONDS: Final = 10
 """A connection that held this long was a good one; the next pause is short again."""
 
+REPLACED: Final = 4409
+"""How the console closes a connection when a newer one speaks for the node."""
+
 EARLY_FRACTION: Final = 0.9
 """A sample this far into the console's interval counts as due: clocks jitter."""
 
@@ -56,13 +61,17 @@ class Link:
         identity: Identity,
         outbox: Outbox,
         ledger: Ledger | None,
+        reports: Reports | None,
     ) -> None:
-        """Take what to say; without a ledger nothing is said of claims."""
+        """Take what to say; without a ledger nothing is said of claims, without reports of health.
+
+        """
         self._url = url
         self._token_file = token_file
         self._identity = identity
         self._outbox = outbox
         self._ledger = ledger
+        self._reports = reports
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
 
     def run(self) -> None:
@@ -94,6 +103,10 @@ class Link:
                 await self._connect_once()
             except (OSError, WebSocketException, FieldError) as error:
                 log.warning("console link lost", url=self._url, reason=_reason(error))
+                if _is_replaced(error):
+                    # By our successor in a rolling update. Two agents that take the word from
+                    # each other would have longer and longer pauses, also when one has ended.
+                    await asyncio.sleep(LONGEST_PAUSE_SECONDS)
             if time.monotonic() - began > SETTLED_SECONDS:
                 pause_seconds = FIRST_PAUSE_SECONDS
             # Agents that lost the same console must not all return in the same moment.
@@ -140,7 +153,11 @@ class Link:
                 if since is None or since < 0 or since >= interval_seconds * EARLY_FRACTION:
                     seq += 1
                     last_sent = sample.taken_at
-                    await connection.send(encode_sample(sample, seq=seq))
+                    await connection.send(self._sample(sample, seq=seq))
+
+    def _sample(self, sample: Sample, *, seq: int) -> str:
+        report = None if self._reports is None else self._reports.current()
+        return encode_sample(sample, seq=seq, report=report)
 
 
 async def _drain(connection: ClientConnection) -> None:
@@ -160,6 +177,11 @@ async def _first_of(*halves: Coroutine[None, None, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
+
+
+def _is_replaced(error: Exception) -> bool:
+    closed = error.rcvd if isinstance(error, ConnectionClosed) else None
+    return closed is not None and closed.code == REPLACED
 
 
 def _reason(error: Exception) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -215,6 +216,22 @@ async def test_a_console_that_closes_is_tried_again(console: Console, code: int)
         await console.frames_of("hello", 2)
         console.close_with = None
         assert await console.frames_of("claims", 1)
+
+
+@pytest.mark.usefixtures("node")
+async def test_an_agent_leaves_the_word_to_the_one_that_has_replaced_it(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_module, "LONGEST_PAUSE_SECONDS", 2)
+    console.close_with = 4409
+    async with console.serving():
+        await console.frames_of("hello", 1)
+        console.close_with = None
+        began = time.monotonic()
+        # It tries once more, in case the other one ends without a successor.
+        await console.frames_of("claims", 1)
+
+    assert time.monotonic() - began >= 1.9
 
 
 @pytest.mark.usefixtures("node")
