@@ -19,10 +19,8 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from nodeagent.claims.ledger import Ledger
 from nodeagent.fields import FieldError
-from nodeagent.health.report import Reports
 from nodeagent.telemetry.messages import (
     Identity,
-    Sample,
     decode_welcome,
     encode_claims,
     encode_hello,
@@ -61,17 +59,13 @@ class Link:
         identity: Identity,
         outbox: Outbox,
         ledger: Ledger | None,
-        reports: Reports | None,
     ) -> None:
-        """Take what to say; without a ledger nothing is said of claims, without reports of health.
-
-        """
+        """Take what to say; without a ledger nothing is said of claims."""
         self._url = url
         self._token_file = token_file
         self._identity = identity
         self._outbox = outbox
         self._ledger = ledger
-        self._reports = reports
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
 
     def run(self) -> None:
@@ -153,11 +147,7 @@ class Link:
                 if since is None or since < 0 or since >= interval_seconds * EARLY_FRACTION:
                     seq += 1
                     last_sent = sample.taken_at
-                    await connection.send(self._sample(sample, seq=seq))
-
-    def _sample(self, sample: Sample, *, seq: int) -> str:
-        report = None if self._reports is None else self._reports.current()
-        return encode_sample(sample, seq=seq, report=report)
+                    await connection.send(encode_sample(sample, seq=seq))
 
 
 async def _drain(connection: ClientConnection) -> None:
