@@ -6,12 +6,19 @@ from typing import Any
 import pytest
 
 from nodeagent.devices.model import Inventory, Source
-from nodeagent.devices.profiles import gpus
 from tests.builders.agents import a_gpu
 from tests.builders.publication import hopper_inventory
 from tests.cluster.publishing import NODE, devices_of, publishing, settled
 from tests.cluster.rig import Cluster
-from tests.cluster.workloads import PODS, a_device_class, a_pod, a_template, claim_of, eventually
+from tests.cluster.workloads import (
+    CLAIMS,
+    PODS,
+    a_device_class,
+    a_pod,
+    a_template,
+    claim_of,
+    eventually,
+)
 
 OWN_ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 
@@ -56,8 +63,10 @@ def waits(cluster: Cluster, pod: str, template: str) -> None:
 
 
 def end(cluster: Cluster, *pods: str) -> None:
+    """Delete pods and wait until their claims are gone as well."""
     for pod in pods:
         cluster.api.delete(f"{PODS}/{pod}?gracePeriodSeconds=0")
+    eventually(lambda: not cluster.api.get(CLAIMS)["items"])
 
 
 def test_claims_share_a_gpu_up_to_its_memory_and_one_that_asks_for_no_share_is_alone(
@@ -80,9 +89,10 @@ def test_claims_share_a_gpu_up_to_its_memory_and_one_that_asks_for_no_share_is_a
         assert {result["device"] for result in results} == {"gpu-0"}
         assert len({result["shareID"] for result in results}) == 2
         assert {result["consumedCapacity"]["memory"] for result in results} == {"40Gi"}
-        end(cluster, "first", "second", "third")
-        assert result_of(cluster, "alone")["consumedCapacity"]["memory"] == "80Gi"
-        end(cluster, "alone")
+        end(cluster, "first", "second", "third", "alone")
+        a_pod(cluster, "alone-again", "true", template="whole")
+        assert result_of(cluster, "alone-again")["consumedCapacity"]["memory"] == "80Gi"
+        end(cluster, "alone-again")
 
 
 def test_a_whole_gpu_and_its_partitions_exclude_each_other(cluster: Cluster) -> None:
@@ -103,6 +113,7 @@ def test_a_whole_gpu_and_its_partitions_exclude_each_other(cluster: Cluster) -> 
         waits(cluster, "undivided", "undivided")
 
         assert {result["device"][-4:] for result in results} == {"-9-0", "-9-4"}
-        end(cluster, "left", "right", "too-much")
-        whole = result_of(cluster, "undivided")
-        assert whole["device"] == gpus("h100x8", node_name=NODE)[0].name
+        end(cluster, "left", "right", "too-much", "undivided")
+        a_pod(cluster, "whole", "true", template="undivided")
+        assert result_of(cluster, "whole")["device"] == "gpu-0"
+        end(cluster, "whole")
