@@ -1,7 +1,7 @@
 """Every kind of CDI file in a real containerd: nodes, mounts and environment, and nothing else.
 
 Device nodes are the null device and its neighbours, libraries are text files. Containers are
-started by containerd's own client, without kubelet; `test_devices_in_pods` goes the whole way.
+started by containerd's own client, without kubelet; `tests/cluster/node` goes the whole way.
 """
 
 import json

@@ -53,6 +53,13 @@ class Api:
         """
         return self.request("GET", path)
 
+    def text(self, path: str) -> str:
+        """Return what is no JSON, as it stands; errors as in `get`."""
+        status, reason, text = self._exchange("GET", path, None, "")
+        if status >= http.client.BAD_REQUEST:
+            raise _refusal(status, reason, text)
+        return text.decode()
+
     def create(self, path: str, body: Mapping[str, object]) -> Json:
         """Post to a collection; errors as in `get`."""
         return self.request("POST", path, body)

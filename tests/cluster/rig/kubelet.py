@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.rig.api import ApiError
+from tests.cluster.rig.api import Api, ApiError
 from tests.cluster.rig.apiserver import ApiServer
 from tests.cluster.rig.containerd import Containerd
 from tests.cluster.rig.home import LOOPBACK, Home
@@ -47,6 +47,12 @@ class Kubelet(Server):
             is_ready=self._node_is_ready,
         )
 
+    def metrics(self) -> str:
+        """Return what it counts, in the format of Prometheus."""
+        url = f"https://{LOOPBACK}:{self._port}"
+        authority, token = self._home.authority.pair.certificate, self._apiserver.admin.token
+        return Api(url, authority=authority, token=token).text("/metrics")
+
     def _words(self) -> list[str | Path]:
         for directory in ("kubelet", "pod-logs", "volume-plugins"):
             (self._folder / directory).mkdir(exist_ok=True)
@@ -84,6 +90,8 @@ class Kubelet(Server):
             "podLogsDir": str(self._folder / "pod-logs"),
             "volumePluginDir": str(self._folder / "volume-plugins"),
             "resolvConf": "",
+            # How soon claims that could not be prepared are asked for again; by default a minute.
+            "syncFrequency": "5s",
             # The node has 62 addresses.
             "maxPods": 50,
             "featureGates": dict(self._apiserver.options.feature_gates),

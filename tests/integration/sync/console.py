@@ -55,6 +55,14 @@ class Console:
         words = ("beat", "--schedule", str(schedule), "--pidfile=")
         return self._start(name, *words, app=APP, environment=environment)
 
+    def start_web(
+        self, *, port: int, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Serve pages, REST API and sockets."""
+        words = ("dra_console.asgi:application", "--port", str(port), "--no-access-log")
+        origin = {"DRA_CONSOLE_ALLOWED_ORIGINS": f"http://127.0.0.1:{port}"}
+        return self._run("web", "uvicorn", *words, environment={**origin, **(environment or {})})
+
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Read from the SQLite file."""
         connection = sqlite3.connect(self.directory / "console.sqlite3", timeout=20)
@@ -74,9 +82,14 @@ class Console:
     def _start(
         self, name: str, *arguments: str, app: str, environment: Mapping[str, str] | None
     ) -> subprocess.Popen[bytes]:
+        return self._run(name, "celery", "-A", app, *arguments, environment=environment)
+
+    def _run(
+        self, name: str, module: str, *arguments: str, environment: Mapping[str, str] | None
+    ) -> subprocess.Popen[bytes]:
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", app, *arguments],
+                [sys.executable, "-m", module, *arguments],
                 cwd=ROOT,
                 env={**self._environment(), **(environment or {})},
                 stdout=log,
