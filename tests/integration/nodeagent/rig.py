@@ -32,6 +32,7 @@ from dra_console.kube.kinds import (
 from nodeagent.devices.mig import device_name
 from nodeagent.devices.profiles import gpus
 from nodeagent.fields import JsonObject
+from nodeagent.kubelet.proto import health_v1_pb2 as health
 from tests.builders.objects import (
     DRIVER,
     NAMESPACE,
@@ -330,6 +331,19 @@ class KubeletSide:
             ),
             dra_beta.NodePrepareResourcesResponse,
         )
+
+    def health(self) -> dict[str, health.DeviceHealth]:
+        """Return what a new health stream says at once, by device name."""
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(f"unix:{self.agent.dra_socket}", options=options) as channel:
+            watch = channel.unary_stream(
+                "/v1.DRAResourceHealth/NodeWatchResources",
+                request_serializer=health.NodeWatchResourcesRequest.SerializeToString,
+                response_deserializer=health.NodeWatchResourcesResponse.FromString,
+            )
+            stream = watch(health.NodeWatchResourcesRequest(), timeout=CALL_SECONDS)
+            said: health.NodeWatchResourcesResponse = next(iter(stream))
+            return {one.device.device_name: one for one in said.devices}
 
     def _call(
         self,

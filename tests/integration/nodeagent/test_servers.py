@@ -17,6 +17,7 @@ from dra_console.devcluster.proto import pluginregistration_pb2 as registration
 from nodeagent.fields import JsonObject
 from nodeagent.kube.resources import Listed
 from nodeagent.kubelet.errors import KubeletError
+from nodeagent.kubelet.liveness import Liveness
 from nodeagent.kubelet.plugin import Plugin
 from nodeagent.kubelet.registration import Registration
 from nodeagent.kubelet.server import Servers
@@ -150,6 +151,115 @@ def test_a_file_that_is_no_socket_is_not_removed(servers: Servers) -> None:
 
     assert servers.paths.registration.read_text() == "precious"
     assert not servers.paths.dra.exists()
+
+
+@pytest.mark.parametrize(
+    "authority", ["localhost", "{socket}", "unix%3A{socket}", "[::1%25eth0]:9"]
+)
+def test_whatever_name_of_a_host_kubelet_sends_it_is_answered(
+    servers: Servers, authority: str
+) -> None:
+    servers.start()
+    path = servers.paths.registration
+    socket_name = authority.format(socket=path)
+
+    body = raw_http2_call(path, "/pluginregistration.Registration/GetInfo", authority=socket_name)
+
+    # One message, uncompressed: a flag and a length go before it.
+    length = int.from_bytes(body[1:5], "big")
+    assert body[0] == 0
+    assert registration.PluginInfo.FromString(body[5 : 5 + length]).name == DRIVER
+
+
+def raw_http2_call(path: Path, method: str, *, authority: str) -> bytes:
+    """Make one call with an empty message by frames of our own, and return the answer's data.
+
+    Old kubelets send the socket's path as `:authority`, which no client library of ours does.
+    """
+
+    def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+        return (
+            len(payload).to_bytes(3, "big")
+            + bytes([kind, flags])
+            + stream.to_bytes(4, "big")
+            + payload
+        )
+
+    def literal(name: str, value: str) -> bytes:
+        # Neither indexed nor Huffman coded, each length below 127.
+        return b"\x00" + b"".join(bytes([len(text)]) + text.encode() for text in (name, value))
+
+    headers = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": method,
+        ":authority": authority,
+        "content-type": "application/grpc",
+        "te": "trailers",
+    }
+    settings, headers_frame, data = 4, 1, 0
+    end_stream, end_headers, acknowledged = 1, 4, 1
+    block = b"".join(literal(name, value) for name, value in headers.items())
+    answered = b""
+    with socket.socket(socket.AF_UNIX) as kubelet:
+        kubelet.settimeout(10)
+        kubelet.connect(str(path))
+        kubelet.sendall(
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+            + frame(settings, 0, 0)
+            + frame(headers_frame, end_headers, 1, block)
+            + frame(data, end_stream, 1, bytes(5))
+        )
+        with kubelet.makefile("rb") as frames:
+            while True:
+                head = frames.read(9)
+                assert len(head) == 9, "the connection was closed"
+                payload = frames.read(int.from_bytes(head[:3], "big"))
+                kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+                if kind == settings and not flags & acknowledged:
+                    kubelet.sendall(frame(settings, acknowledged, 0))
+                if stream == 1 and kind == data:
+                    answered += payload
+                if stream == 1 and flags & end_stream and kind in (data, headers_frame):
+                    return answered
+                assert not (stream == 1 and kind == 3), "the stream was reset"
+
+
+def test_a_probe_finds_both_sockets_dead_or_alive(servers: Servers) -> None:
+    liveness = Liveness(servers.paths, port=-1)
+    assert liveness.check() is not None
+    servers.start()
+
+    assert liveness.check() is None
+
+    servers.paths.dra.unlink()
+    assert "UNAVAILABLE" in str(liveness.check())
+
+
+def test_a_probe_does_not_take_another_agents_socket_for_its_own(
+    servers: Servers, root: Path
+) -> None:
+    servers.start()
+    other = SocketPaths(servers.paths.registration, root / "plugin" / "dra-other.sock")
+
+    assert Liveness(other, port=-1).check() == f"{servers.paths.registration} is another agent's"
+
+
+def test_a_probe_is_answered_while_every_claim_waits_for_another(
+    servers: Servers, node: AgentNode
+) -> None:
+    claim = a_claim_of_pod()
+    node.claims.put(claim)
+    servers.start()
+    assert isinstance(node.claims, SlowClaims)
+    with ThreadPoolExecutor(8) as callers, node.preparer.ledger.held():
+        calls = [callers.submit(prepare, servers, claim) for _ in range(8)]
+        time.sleep(0.3)
+
+        assert Liveness(servers.paths, port=-1).check() is None
+
+        node.claims.may_answer.set()
+    assert {call.result().claims[reference_to(claim).uid].error for call in calls} == {""}
 
 
 @pytest.mark.parametrize("directory", ["registry", "plugin"])
