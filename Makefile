@@ -127,6 +127,10 @@ bench-scheduling: setup system-packages ## Time how long claims wait for devices
 bench-whatif: setup ## Time what-if answers on 5,000 nodes; renews docs/benchmarks-whatif.md
 	$(CHECK_ENV) DJANGO_SETTINGS_MODULE=dra_console.settings $(BIN)/python -m benchmarks.whatif --document docs/benchmarks-whatif.md --json docs/benchmarks-whatif.json $(BENCH)
 
+.PHONY: bench-nodeagent
+bench-nodeagent: setup ## Weigh an idle node agent with 8 GPUs; renews docs/benchmarks-nodeagent.md
+	$(CHECK_ENV) $(BIN)/python -m benchmarks.nodeagent --document docs/benchmarks-nodeagent.md --json docs/benchmarks-nodeagent.json $(BENCH)
+
 .PHONY: check
 check: setup ## Format, lint, layers, types, templates, scripts, migrations
 	$(BIN)/ruff format --check $(LINTED)
