@@ -41,13 +41,11 @@ def verdicts(client: Client, config: Config) -> Iterator[Verdict]:
 
 def _rights(client: Client, config: Config) -> Iterator[Verdict]:
     rights = needed_rights(config)
-    refused = []
-    for right in rights:
-        try:
-            if not _may(client, right):
-                refused.append(str(right))
-        except (KubeError, FieldError) as error:
-            yield unknown("rights", f"{right}: {error}")
+    try:
+        refused = [str(right) for right in rights if not _may(client, right)]
+    except (KubeError, FieldError) as error:
+        yield unknown("rights", str(error))
+        return
     if refused:
         yield fault("rights", f"not allowed: {'; '.join(refused)}")
     else:

@@ -5,10 +5,15 @@ slices without a node, in any served version of the API.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nodeagent.commands import server
+from nodeagent.commands.verdict import Grade, Verdict
+from nodeagent.config import parse
+from nodeagent.kube.client import Client
 from tests.cluster.rig import Cluster
 from tests.cluster.rig.api import Api, ApiError
 from tests.cluster.workloads import eventually
@@ -193,3 +198,63 @@ def test_a_collection_cannot_be_deleted(deployed: Deployed) -> None:
 
     assert caught.value.status == 403
     assert "deletecollection" in str(caught.value)
+
+
+def checked(kubeconfig: Path, node: str) -> dict[str, Verdict]:
+    """Return what `--check` says of the API server, by subject."""
+    config = parse(["--node-name", node, "--device-status"])
+    found = server.verdicts(Client.from_kubeconfig(str(kubeconfig)), config)
+    return {one.subject: one for one in found}
+
+
+def test_the_check_finds_rights_complete_and_the_agent_confined(deployed: Deployed) -> None:
+    cluster = deployed.cluster
+    kubeconfig = cluster.home.write_kubeconfig(
+        "agent-gpu-01", cluster.url, token=deployed.tokens["gpu-01"]
+    )
+
+    found = checked(kubeconfig, "gpu-01")
+
+    assert found["rights"].grade is Grade.GOOD
+    assert found["admission"].grade is Grade.GOOD
+    assert "serves resource.k8s.io/v1" in found["API server"].text
+    slices_now = cluster.api.get(slices("v1"))["items"]
+    assert not [one for one in slices_now if "check" in one["metadata"]["name"]]
+
+
+def test_the_check_names_rights_that_are_missing(deployed: Deployed) -> None:
+    account = deployed.cluster.service_account("powerless")
+
+    found = checked(account.kubeconfig, "gpu-01")
+
+    assert found["rights"].grade is Grade.FAULT
+    assert "watch resourceslices.resource.k8s.io" in found["rights"].text
+    assert "patch resourceclaims/status.resource.k8s.io" in found["rights"].text
+
+
+def test_the_check_warns_of_an_agent_that_nothing_confines(deployed: Deployed) -> None:
+    found = checked(deployed.cluster.kubeconfig, "gpu-01")
+
+    assert found["admission"].grade is Grade.WARNING
+    assert "could write the slices of any node" in found["admission"].text
+
+
+@pytest.mark.parametrize(
+    ("version", "grade", "word"),
+    [
+        ("v1.34.1", Grade.FAULT, "upgrade to 1.34.2"),
+        ("v1.31.9", Grade.FAULT, "too old"),
+        ("v1.37.2", Grade.GOOD, "v1.37.2"),
+    ],
+)
+def test_the_check_judges_the_nodes_kubelet(
+    deployed: Deployed, version: str, grade: Grade, word: str
+) -> None:
+    node = f"node-{version}"
+    deployed.cluster.add_node(node)
+    info = {"status": {"nodeInfo": {"kubeletVersion": version}}}
+    deployed.cluster.api.patch(f"/api/v1/nodes/{node}/status", info)
+
+    found = checked(deployed.cluster.kubeconfig, node)["kubelet"]
+
+    assert (found.grade, word in found.text) == (grade, True), found
