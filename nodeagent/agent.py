@@ -250,6 +250,7 @@ class Agent:
             identity=identity,
             outbox=self._outbox,
             ledger=self._ledger,
+            reports=self._reports,
         )
 
 

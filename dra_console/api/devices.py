@@ -72,6 +72,7 @@ class ReadingSerializer(serializers.Serializer[Any]):
     powerMilliwatts = serializers.IntegerField(source="power_milliwatts", allow_null=True)
     temperatureCelsius = serializers.IntegerField(source="temperature_celsius", allow_null=True)
     smClockMegahertz = serializers.IntegerField(source="sm_clock_megahertz", allow_null=True)
+    health = serializers.CharField(allow_null=True)
 
     def get_ageSeconds(self, reading: Reading) -> float:
         """Say how long ago it came in."""

@@ -78,6 +78,7 @@ def telemetry_frame(topic: str, state: NodeState, *, seq: int, now: datetime) ->
                     "power_milliwatts": device.power_milliwatts,
                     "temperature_celsius": device.temperature_celsius,
                     "sm_clock_megahertz": device.sm_clock_megahertz,
+                    "health": device.health,
                     "stale": now - latest.received_at > _STALE_AFTER,
                 }
                 for device in latest.devices

@@ -18,6 +18,19 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from dra_console.telemetry.device_health import DeviceHealth
+from dra_console.telemetry.wire_types import (
+    Count,
+    DeviceName,
+    DriverName,
+    Identifier,
+    NodeName,
+    PoolName,
+    RequestName,
+    Sequence,
+    Time,
+)
+
 FRAME_BYTES_LIMIT: Final = 2**20
 WIRE_VERSION: Final = 1
 SAMPLE_INTERVAL_SECONDS: Final = 1
@@ -27,28 +40,6 @@ _INT32_BLANK = 0x7FFF_FFF0
 
 _INT64_BLANK = 0x7FFF_FFFF_FFFF_FFF0
 """The same for 64-bit readings, as memory sizes are."""
-
-NodeName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z", max_length=253)
-]
-DriverName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z", max_length=63)
-]
-PoolName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9./]*[a-z0-9])?\Z", max_length=253)
-]
-DeviceName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", max_length=63)
-]
-RequestName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9/]*[a-z0-9])?\Z", max_length=127)
-]
-Identifier: TypeAlias = Annotated[str, Meta(pattern=r"^[-A-Za-z0-9._:+=/]+\Z", max_length=256)]
-"""UUIDs, versions, boot ids, CDI ids: printable words without spaces."""
-
-Sequence: TypeAlias = Annotated[int, Meta(ge=1, le=2**53 - 1)]
-Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class FrameError(Exception):
@@ -114,6 +105,7 @@ class DeviceSample(msgspec.Struct, frozen=True):
     power_milliwatts: Count | None = None
     temperature_celsius: int | None = None
     sm_clock_megahertz: Count | None = None
+    health: DeviceHealth | None = None
 
     def __post_init__(self) -> None:
         for name, (least, most, blank) in _READINGS.items():

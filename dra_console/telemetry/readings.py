@@ -39,6 +39,8 @@ class Reading:
     power_milliwatts: int | None
     temperature_celsius: int | None
     sm_clock_megahertz: int | None
+    health: str | None = None
+    """In words, as in `unhealthy: the GPU has fallen off the bus`; `None`: not told."""
 
     def is_stale(self, now: datetime) -> bool:
         """Tell whether the agent has been silent for so long that this is history."""

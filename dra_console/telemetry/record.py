@@ -102,6 +102,7 @@ async def record_sample(
                 power_milliwatts=device.power_milliwatts,
                 temperature_celsius=device.temperature_celsius,
                 sm_clock_megahertz=device.sm_clock_megahertz,
+                health=None if device.health is None else str(device.health),
             )
             for device in sample.devices
         ),

@@ -46,6 +46,8 @@ class DeviceRecord(msgspec.Struct, frozen=True, array_like=True):
     power_milliwatts: int | None
     temperature_celsius: int | None
     sm_clock_megahertz: int | None
+    health: str | None = None
+    """In words, as in `unhealthy: the GPU has fallen off the bus`."""
 
 
 class LatestRecord(msgspec.Struct, frozen=True):

@@ -50,6 +50,7 @@ def reading_of(sample: records.LatestRecord, device: records.DeviceRecord) -> Re
         power_milliwatts=device.power_milliwatts,
         temperature_celsius=device.temperature_celsius,
         sm_clock_megahertz=device.sm_clock_megahertz,
+        health=device.health,
     )
 
 

@@ -52,10 +52,10 @@ def bytes_in_words(amount: int) -> str:
     return f"{gibibytes:.1f} GiB" if gibibytes < 10 else f"{gibibytes:.0f} GiB"  # noqa: PLR2004 - two digits either way
 
 
-def reading_in_words(name: str, value: int | None) -> str:
+def reading_in_words(name: str, value: int | str | None) -> str:
     """Say a reading, named as telemetry names it; what a board does not report is no number."""
-    if value is None:
-        return "not reported"
+    if value is None or isinstance(value, str):
+        return value or "not reported"
     match name:
         case "memory_used_bytes" | "memory_total_bytes":
             return bytes_in_words(value)

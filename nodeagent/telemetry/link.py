@@ -19,8 +19,10 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from nodeagent.claims.ledger import Ledger
 from nodeagent.fields import FieldError
+from nodeagent.health.report import Reports
 from nodeagent.telemetry.messages import (
     Identity,
+    Sample,
     decode_welcome,
     encode_claims,
     encode_hello,
@@ -51,7 +53,7 @@ EARLY_FRACTION: Final = 0.9
 class Link:
     """One node's connection to the console."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is told comes from three places
         self,
         url: str,
         *,
@@ -59,13 +61,15 @@ class Link:
         identity: Identity,
         outbox: Outbox,
         ledger: Ledger | None,
+        reports: Reports | None = None,
     ) -> None:
-        """Take what to say; without a ledger nothing is said of claims."""
+        """Take what to tell: nothing of claims without a ledger, of health without reports."""
         self._url = url
         self._token_file = token_file
         self._identity = identity
         self._outbox = outbox
         self._ledger = ledger
+        self._reports = reports
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
 
     def run(self) -> None:
@@ -147,7 +151,11 @@ class Link:
                 if since is None or since < 0 or since >= interval_seconds * EARLY_FRACTION:
                     seq += 1
                     last_sent = sample.taken_at
-                    await connection.send(encode_sample(sample, seq=seq))
+                    await connection.send(self._sample(sample, seq=seq))
+
+    def _sample(self, sample: Sample, *, seq: int) -> str:
+        report = None if self._reports is None else self._reports.current()
+        return encode_sample(sample, seq=seq, report=report)
 
 
 async def _drain(connection: ClientConnection) -> None:

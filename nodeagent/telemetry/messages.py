@@ -16,6 +16,7 @@ from nodeagent.cdi.spec import qualified_name
 from nodeagent.claims.entry import Entry, PlannedDevice, State
 from nodeagent.devices.model import Reading, Source
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
+from nodeagent.health.report import DeviceHealth, HealthReport, Status
 
 WIRE_VERSION: Final = 1
 STATES: Final = {State.STARTED: "preparing", State.COMPLETED: "prepared"}
@@ -78,9 +79,21 @@ def encode_hello(identity: Identity) -> str:
     return _encode(hello)
 
 
-def encode_sample(sample: Sample, *, seq: int) -> str:
-    """Make a frame of readings; `seq` grows with each frame of the connection."""
-    devices: list[Json] = [_reading(reading) for reading in sample.readings]
+def encode_sample(sample: Sample, *, seq: int, report: HealthReport | None = None) -> str:
+    """Make a frame of readings; `seq` grows with each frame of the connection.
+
+    Devices in trouble are in it also without readings, as lost ones are.
+    """
+    health = {} if report is None else {one.device: one for one in report.devices}
+    devices: list[Json] = [
+        {**_reading(reading), **_health(health.pop(reading.device, None))}
+        for reading in sample.readings
+    ]
+    devices += [
+        {"device": one.device, **_health(one)}
+        for one in health.values()
+        if one.status is Status.UNHEALTHY
+    ]
     return _encode(
         {"type": "sample", "seq": seq, "taken_at": _time(sample.taken_at), "devices": devices}
     )
@@ -125,6 +138,12 @@ def _reading(reading: Reading) -> JsonObject:
         if value is not None:
             spelled[name] = value
     return spelled
+
+
+def _health(found: DeviceHealth | None) -> JsonObject:
+    if found is None:
+        return {}
+    return {"health": {"status": found.status.value.lower(), "message": found.message}}
 
 
 def _claim(entry: Entry, *, driver: str) -> JsonObject:

@@ -10,6 +10,7 @@ const FORMATS = {
   power_milliwatts: (value) => `${Math.round(value / 1000)} W`,
   temperature_celsius: (value) => `${value} °C`,
   sm_clock_megahertz: (value) => `${value} MHz`,
+  health: (value) => value,
 };
 
 function asGibibytes(bytes) {

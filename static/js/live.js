@@ -25,7 +25,7 @@
  *                                                counted around it, as in "used 3.8", is refreshed.
  *   document event "readings"                    CustomEvent for every telemetry frame, whatever its topic:
  *     {topic, seq, driver, pool, source, agent_seen_seconds_ago, sample_seconds_ago, devices: {"gpu-0": {utilisation_percent,
- *      memory_used_bytes, memory_total_bytes, power_milliwatts, temperature_celsius, sm_clock_megahertz, stale}}};
+ *      memory_used_bytes, memory_total_bytes, power_milliwatts, temperature_celsius, sm_clock_megahertz, health, stale}}};
  *     readings that are not reported are null; before an agent's first sample driver and pool are null, devices is {}.
  *
  * Topics: devices.<cluster id>, claims.<cluster id>, attempts.<cluster id>, claim.<cluster id>.<claim uid>, telemetry.<cluster id>.<node name>.

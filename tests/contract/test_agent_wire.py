@@ -13,6 +13,7 @@ from dra_console.telemetry.messages import Sample as ConsoleSample
 from nodeagent.claims.entry import Entry, PlannedDevice, State
 from nodeagent.devices.model import Reading, Source
 from nodeagent.fields import FieldError
+from nodeagent.health.report import DeviceHealth, HealthReport, Status
 from nodeagent.telemetry.messages import (
     Identity,
     Naming,
@@ -48,6 +49,19 @@ READINGS = (
         memory_used_bytes=0,
     ),
     Reading(device="gpu-0-mig-1g5gb-19-2", uuid="MIG-0a2ab4e8-55a6-5f43-8a5b-1d2c3b4a5e6f"),
+)
+REPORT = HealthReport(
+    (
+        DeviceHealth(device="gpu-0", status=Status.HEALTHY, message="", since=NOW),
+        DeviceHealth(
+            device="gpu-2",
+            status=Status.UNHEALTHY,
+            message="the GPU has fallen off the bus",
+            since=NOW,
+        ),
+        # Well or unknown without a reading, as a partition that nobody has: not worth a word.
+        DeviceHealth(device="gpu-3", status=Status.UNKNOWN, message="", since=NOW),
+    )
 )
 ENTRIES = (
     Entry(
@@ -105,7 +119,7 @@ def agents_frames() -> dict[str, str]:
     return {
         "hello": encode_hello(identity),
         "hello-observer": encode_hello(observer),
-        "sample": encode_sample(Sample(NOW, READINGS), seq=1),
+        "sample": encode_sample(Sample(NOW, READINGS), seq=1, report=REPORT),
         "claims": encode_claims(ENTRIES, driver="gpu.nvidia.com", seq=2),
         "claims-none": encode_claims((), driver="gpu.nvidia.com", seq=7),
     }
@@ -138,7 +152,13 @@ def test_the_console_sees_what_was_not_reported_as_not_reported() -> None:
     frame = decode_frame(golden("sample"))
 
     assert isinstance(frame, ConsoleSample)
-    assert [device.utilisation_percent for device in frame.devices] == [97, 0, None]
+    assert [device.utilisation_percent for device in frame.devices] == [97, 0, None, None]
+    assert [device.health and str(device.health) for device in frame.devices] == [
+        "healthy",
+        None,
+        None,
+        "unhealthy: the GPU has fallen off the bus",
+    ]
     assert frame.devices[1].power_milliwatts is None
 
 

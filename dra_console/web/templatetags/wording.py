@@ -22,7 +22,7 @@ def as_bytes(amount: int | None) -> str:
 
 
 @register.filter
-def as_reading(value: int | None, name: str) -> str:
+def as_reading(value: int | str | None, name: str) -> str:
     """Say one reading, named as telemetry names it."""
     return reading_in_words(name, value)
 

@@ -51,6 +51,19 @@ async def test_sample_of_a_welcomed_agent_is_the_latest_reading(
     assert (status.version, status.source) == ("0.1.0", Source.SIMULATED)
 
 
+async def test_a_device_in_trouble_says_so_also_without_readings(
+    console: Console, cluster: Cluster
+) -> None:
+    health: JsonObject = {"status": "unhealthy", "message": "the GPU has fallen off the bus"}
+    async with console.agent() as agent:
+        await introduce(agent)
+        await agent.send(as_text(a_sample(1, a_device_sample(health=health))))
+        latest = await until(lambda: store.latest(cluster.pk))
+
+    assert latest[GPU_0].health == "unhealthy: the GPU has fallen off the bus"
+    assert latest[GPU_0].utilisation_percent is None
+
+
 async def test_samples_of_one_burst_make_one_point_of_history(
     console: Console, cluster: Cluster
 ) -> None:

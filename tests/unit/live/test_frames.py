@@ -36,6 +36,7 @@ def a_state(*, seen_at: datetime = NOW, sample_at: datetime | None = None) -> No
                     power_milliwatts=None,
                     temperature_celsius=60,
                     sm_clock_megahertz=1980,
+                    health="unhealthy: Xid 79",
                 ),
             ),
         ),
@@ -62,6 +63,7 @@ def test_telemetry_frame_holds_whole_values_and_the_agent_s_age() -> None:
                 "power_milliwatts": None,
                 "temperature_celsius": 60,
                 "sm_clock_megahertz": 1980,
+                "health": "unhealthy: Xid 79",
                 "stale": False,
             }
         },

@@ -71,6 +71,23 @@ def test_a_library_s_word_for_not_available_is_not_reported(name: str, value: in
     assert getattr(frame.devices[0], name) is None
 
 
+@pytest.mark.parametrize(
+    ("health", "path"),
+    [
+        ({"status": "fine"}, "devices[0].health.status"),
+        ({"status": "healthy", "message": "n\u00e9"}, "devices[0].health.message"),
+        ({"status": "healthy", "message": "x" * 301}, "devices[0].health.message"),
+    ],
+)
+def test_health_is_one_of_three_words_and_a_short_printable_reason(
+    health: JsonObject, path: str
+) -> None:
+    with pytest.raises(FrameError) as refused:
+        decode_frame(as_text(a_sample(1, a_device_sample(health=health))))
+
+    assert refused.value.path == path
+
+
 def test_two_gibibytes_are_a_reading_though_they_look_like_a_32_bit_blank() -> None:
     frame = decode_frame(as_text(a_sample(1, a_device_sample(memory_used_bytes=0x7FFFFFF0))))
 

@@ -66,10 +66,12 @@ def test_product_name_is_shortened_to_what_people_say(
         ("temperature_celsius", 61, "61 °C"),
         ("sm_clock_megahertz", 1980, "1980 MHz"),
         ("utilisation_percent", None, "not reported"),
+        ("health", "unhealthy: Xid 79", "unhealthy: Xid 79"),
+        ("health", None, "not reported"),
     ],
 )
 def test_reading_carries_its_unit_and_is_never_zero_for_unknown(
-    name: str, value: int | None, words: str
+    name: str, value: int | str | None, words: str
 ) -> None:
     assert reading_in_words(name, value) == words
 
