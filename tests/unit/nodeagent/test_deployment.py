@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nodeagent.commands.rights import needed_rights
 from nodeagent.config import Config, parse
 from nodeagent.devices.model import Inventory, Source
 from nodeagent.devices.profiles import PROFILES, gpus
@@ -133,6 +134,38 @@ def test_the_agent_comes_first_and_is_drained_last() -> None:
     assert spec["priorityClassName"] == "system-node-critical"
     assert spec["tolerations"] == [{"operator": "Exists"}]
     assert spec["hostPID"] is True
+
+
+def test_an_update_starts_the_new_agent_beside_the_old_one_and_probes_the_same_port() -> None:
+    update = the("DaemonSet")["spec"]["updateStrategy"]["rollingUpdate"]
+    (port,) = (one["containerPort"] for one in container()["ports"])
+
+    assert update == {"maxSurge": 1, "maxUnavailable": 0}
+    assert config().pod_uid is not None
+    assert config().health_port == port
+    # On the host's network two agents could not have one port.
+    assert "hostNetwork" not in pod_spec()
+    for probe, patience_seconds in (("startupProbe", 600), ("livenessProbe", 90)):
+        grpc = container()[probe]["grpc"]
+        assert (grpc["port"], grpc["service"]) in {(port, ""), (port, "liveness")}
+        period, failures = (
+            container()[probe][key] for key in ("periodSeconds", "failureThreshold")
+        )
+        assert period * failures == patience_seconds
+
+
+def test_what_the_check_asks_for_is_what_the_role_grants() -> None:
+    granted = {
+        (group, resource, verb)
+        for rule in the("ClusterRole")["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if not verb.startswith("associated-node:")
+    }
+    asked = needed_rights(parse([*arguments(), "--device-status"]))
+
+    assert {(one.group, one.resource, one.verb) for one in asked} == granted
 
 
 def test_nothing_but_its_own_directories_is_written_on_the_host() -> None:
