@@ -1,7 +1,7 @@
 """An agent and kubelets of several ages, which restart, lose it, and watch its devices' health."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -88,8 +88,9 @@ def test_a_kubelet_without_any_known_service_is_refused_and_hinted_at(
 
 
 def test_kubelet_restarts_as_often_as_it_likes_and_finds_all_again(
-    agent: AgentProcess, api_server: ApiServer
+    shared_agent: AgentProcess, api_server: ApiServer
 ) -> None:
+    agent = shared_agent
     claim = api_server.allocate("through-restarts", "gpu-0", node=agent.node)
     with kubelet_of(agent, api_server) as kubelet:
         eventually(kubelet.is_registered)
@@ -154,26 +155,26 @@ def test_a_device_that_falls_ill_and_is_well_again_is_told_within_six_seconds(
 ) -> None:
     faults = agent.checkpoint.with_name("simulated-faults.json")
 
-    def is_lost(status: health.HealthStatus.ValueType) -> bool:
+    def is_told(status: health.HealthStatus.ValueType) -> bool:
         found = kubelet.health().get("gpu-1")
         return found is not None and found.health == status
 
     with kubelet_of(agent, api_server) as kubelet:
-        eventually(lambda: is_lost(health.HEALTHY))
+        eventually(lambda: is_told(health.HEALTHY))
         faults.write_text(json.dumps({"lost": ["gpu-1"]}))
-        eventually(lambda: is_lost(health.UNHEALTHY), seconds=SIX_SECONDS)
+        eventually(lambda: is_told(health.UNHEALTHY), seconds=SIX_SECONDS)
         others = {name: one.health for name, one in kubelet.health().items() if name != "gpu-1"}
         assert set(others.values()) == {health.HEALTHY}
         assert kubelet.health()["gpu-1"].device.pool_name == agent.node
         assert kubelet.health()["gpu-1"].message
+        faults.write_text(json.dumps({"lost": []}))
+        eventually(lambda: is_told(health.HEALTHY))
 
 
 def test_an_agent_that_cannot_be_seen_any_more_ends_so_that_it_is_started_again(
-    new_agent: Callable[..., AgentProcess], api_server: ApiServer
+    agent: AgentProcess, api_server: ApiServer
 ) -> None:
-    agent = new_agent()
-    agent.start()
-    agent.wait_until_it_serves()
+    eventually(lambda: api_server.has_whole_pool(agent.node))
 
     agent.registration_socket.unlink()
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import grpc
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from nodeagent.kubelet.proto.liveness_pb2 import HealthCheckRequest, HealthCheckResponse
 from tests.builders.objects import DRIVER
 from tests.integration.devclusters import Devcluster, running_devcluster
-from tests.integration.nodeagent.conftest import AgentMaker
+from tests.integration.nodeagent.conftest import AgentMaker, agents_of
 from tests.integration.nodeagent.kubelet_fake import KubeletFake
 from tests.integration.nodeagent.rig import (
     AgentProcess,
@@ -38,41 +40,49 @@ def beside(agent: AgentProcess, pod_uid: str, *options: str) -> AgentProcess:
     )
 
 
-@pytest.fixture
-def old(new_agent: AgentMaker, api_server: ApiServer) -> AgentProcess:
-    """The agent that is to be replaced, on a kubelet that takes two."""
-    agent = new_agent("a100x2-mig", "--mig-mode", "dynamic")
-    agent.pod_uid = OLD_POD
-    api_server.make_node(agent.node, kubelet="v1.37.2")
-    agent.start()
-    agent.wait_until_it_serves()
-    return agent
+@dataclass(slots=True)
+class Update:
+    """A node in the middle of a rolling update."""
+
+    old: AgentProcess
+    new: AgentProcess
+    kubelet: KubeletFake
 
 
-@pytest.fixture
-def kubelet(old: AgentProcess, api_server: ApiServer) -> Iterator[KubeletFake]:
-    kubelet = KubeletFake(old.kubelet_root, old.node, api_server)
-    kubelet.start()
-    yield kubelet
-    kubelet.stop()
+@contextmanager
+def update_of(cluster: Devcluster, api_server: ApiServer) -> Iterator[Update]:
+    """Have a successor serve beside an agent, on a kubelet that takes two."""
+    with agents_of(cluster, api_server) as make:
+        old = make("a100x2-mig", "--mig-mode", "dynamic")
+        old.pod_uid = OLD_POD
+        api_server.make_node(old.node, kubelet="v1.37.2")
+        kubelet = KubeletFake(old.kubelet_root, old.node, api_server)
+        kubelet.start()
+        old.start()
+        old.wait_until_it_serves()
+        eventually(kubelet.is_registered)
+        new = beside(old, NEW_POD, *old.options)
+        new.start()
+        try:
+            new.wait_until_it_serves()
+            eventually(lambda: kubelet.is_registered(plugins=2))
+            yield Update(old, new, kubelet)
+        finally:
+            kubelet.stop()
+            new.kill()
 
 
-@pytest.fixture
-def new(old: AgentProcess, kubelet: KubeletFake) -> Iterator[AgentProcess]:
-    """The successor, serving beside the old one."""
-    eventually(kubelet.is_registered)
-    agent = beside(old, NEW_POD, *old.options)
-    agent.start()
-    agent.wait_until_it_serves()
-    eventually(lambda: kubelet.is_registered(plugins=2))
-    yield agent
-    if agent.process.poll() is None:
-        agent.kill()
+@pytest.fixture(scope="module")
+def update(shared_devcluster: Devcluster, api_server: ApiServer) -> Iterator[Update]:
+    """For tests that leave both agents running, with no claim."""
+    with update_of(shared_devcluster, api_server) as update:
+        yield update
 
 
 def test_a_claim_prepared_by_one_agent_is_known_to_the_other_and_undone_by_it(
-    old: AgentProcess, new: AgentProcess, kubelet: KubeletFake, api_server: ApiServer
+    update: Update, api_server: ApiServer
 ) -> None:
+    old, new, kubelet = update.old, update.new, update.kubelet
     claim = api_server.allocate("rolls", PARTITION, node=old.node)
     rival = api_server.allocate("rival", PARTITION, node=old.node)
     newest, older = kubelet.plugins()
@@ -93,9 +103,8 @@ def test_a_claim_prepared_by_one_agent_is_known_to_the_other_and_undone_by_it(
     assert new.partitions() == set()
 
 
-def test_calls_to_both_agents_at_once_take_turns(
-    old: AgentProcess, new: AgentProcess, api_server: ApiServer
-) -> None:
+def test_calls_to_both_agents_at_once_take_turns(update: Update, api_server: ApiServer) -> None:
+    old, new = update.old, update.new
     claims = [
         api_server.allocate(f"turn-{gpu}-{start}", f"gpu-{gpu}-mig-1g5gb-19-{start}", node=old.node)
         for gpu in range(2)
@@ -120,26 +129,27 @@ def test_calls_to_both_agents_at_once_take_turns(
 
 
 def test_the_old_agents_end_takes_neither_the_new_ones_health_nor_slices(
-    old: AgentProcess, new: AgentProcess, kubelet: KubeletFake, api_server: ApiServer
+    shared_devcluster: Devcluster, api_server: ApiServer
 ) -> None:
-    devices = eventually(kubelet.health)
-    slices = eventually(lambda: api_server.has_whole_pool(old.node))
-    published = [len(agent.said("slices published")) for agent in (old, new)]
+    with update_of(shared_devcluster, api_server) as update:
+        old, kubelet = update.old, update.kubelet
+        devices = eventually(kubelet.health)
+        slices = eventually(lambda: api_server.has_whole_pool(old.node))
 
-    assert old.stop() == 0
+        assert old.stop() == 0
 
-    assert not old.registration_socket.exists()
-    assert not old.dra_socket.exists()
-    eventually(lambda: kubelet.is_registered(plugins=1))
-    # Kubelet forgot all of it when the old stream ended; far sooner than the next heartbeat.
-    assert set(eventually(kubelet.health, seconds=5)) == set(devices)
-    assert api_server.slices(old.node) == slices
-    assert sum(published) == 1
+        assert not old.registration_socket.exists()
+        assert not old.dra_socket.exists()
+        eventually(lambda: kubelet.is_registered(plugins=1))
+        # Kubelet forgot all of it when the old stream ended; far sooner than the next heartbeat.
+        assert set(eventually(kubelet.health, seconds=5)) == set(devices)
+        assert api_server.slices(old.node) == slices
 
 
 def test_slices_of_both_agents_are_the_same_so_that_neither_writes_again(
-    old: AgentProcess, new: AgentProcess, api_server: ApiServer
+    update: Update, api_server: ApiServer
 ) -> None:
+    old, new = update.old, update.new
     before = eventually(lambda: api_server.has_whole_pool(old.node))
 
     for agent in (old, new, old, new):
@@ -164,27 +174,12 @@ def test_a_kubelet_that_takes_one_agent_only_gets_plain_names(
     assert agent.said("kubelet takes no rolling updates")[0]["version"] == "v1.32.9+rke2r1"
 
 
-def test_a_kubelet_that_will_deadlock_is_told_of_on_its_node(
-    new_agent: AgentMaker, api_server: ApiServer
-) -> None:
-    agent = new_agent()
-    api_server.make_node(agent.node, kubelet="v1.34.1")
-    agent.start()
-    agent.wait_until_it_serves()
-
-    (told,) = eventually(lambda: agent.said("kubelet stops calling plugins: upgrade it"))
-
-    assert told["version"] == "v1.34.1"
-    events = eventually(lambda: api_server.events_about(agent.node))
-    assert "KubeletDeadlocksWhenIdle" in {event["reason"] for event in events}
-
-
-def test_the_probe_asks_the_sockets_that_the_agent_really_has(
+def test_the_probe_asks_the_sockets_that_the_agent_really_has_and_a_sick_kubelet_is_told_of(
     new_agent: AgentMaker, api_server: ApiServer
 ) -> None:
     agent = new_agent("h100x8", "--health-port", "0")
     agent.pod_uid = NEW_POD
-    api_server.make_node(agent.node, kubelet="v1.37.2")
+    api_server.make_node(agent.node, kubelet="v1.34.1")
     agent.start()
     agent.wait_until_it_serves()
     (bound,) = eventually(lambda: agent.said("liveness service bound"))
@@ -194,6 +189,10 @@ def test_the_probe_asks_the_sockets_that_the_agent_really_has(
     with pytest.raises(grpc.RpcError) as refused:
         probe(bound["port"], "readiness")
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+    (told,) = eventually(lambda: agent.said("kubelet stops calling plugins: upgrade it"))
+    assert told["version"] == "v1.34.1"
+    events = eventually(lambda: api_server.events_about(agent.node))
+    assert "KubeletDeadlocksWhenIdle" in {event["reason"] for event in events}
 
 
 def probe(port: int, service: str) -> HealthCheckResponse.ServingStatus.ValueType:

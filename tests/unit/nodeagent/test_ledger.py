@@ -110,3 +110,37 @@ def test_a_dead_holder_leaves_the_lock_free(tmp_path: Path) -> None:
     with locked(tmp_path / "lock", within_seconds=1):
         pass
     assert time.monotonic() - began < 0.5
+
+
+def test_listeners_hear_once_of_what_another_agent_has_written(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    heard: list[set[str]] = []
+    ledger.look_again()
+    put(ledger, "uid-1")
+    ledger.on_change(lambda: heard.append(set(ledger.entries)))
+    ledger.look_again()
+    assert heard == []
+
+    put(Ledger(tmp_path, boot_id="boot-1"), "uid-2")
+    ledger.look_again()
+    ledger.look_again()
+
+    assert heard == [{"uid-1", "uid-2"}]
+
+
+def test_looking_again_waits_for_nobody_longer_than_for_the_lock_and_breaks_nothing(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0.2)
+    put(ledger, "uid-1")
+    other = Ledger(tmp_path, boot_id="boot-1")
+    put(other, "uid-2")
+
+    with other.held():
+        ledger.look_again()
+    assert set(ledger.entries) == {"uid-1"}
+    (tmp_path / "checkpoint.json").write_text("{")
+    ledger.look_again()
+
+    assert set(ledger.entries) == {"uid-1"}
