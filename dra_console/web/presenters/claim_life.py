@@ -1,8 +1,8 @@
 """How far a claim has come: created, allocated, reserved, prepared, running; and when."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from django.urls import reverse
@@ -11,6 +11,7 @@ from dra_console.mirror.models import ObjectChange, Pod, ResourceClaim
 from dra_console.scheduling.models import Attempt
 from dra_console.telemetry.readings import PreparedDevice
 from dra_console.web.presenters.claim_table import pods_reserved_for
+from dra_console.web.presenters.live_state import LiveState
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +121,26 @@ def _change(claim: ResourceClaim, change: ObjectChange) -> Happening:
     return Happening(at, change.happened, words)
 
 
+def phase_of(pod: Pod) -> str:
+    """Say how far a pod is, as `kubectl get pods` does."""
+    return pod.phase if pod.deletion_requested_at is None else "Terminating"
+
+
+def silence_of_agent(
+    claim: ResourceClaim, *, drivers: Collection[str], live: LiveState
+) -> timedelta | None:
+    """Say for how long the agent that serves a claim's devices has said nothing, if too long.
+
+    None where it speaks, or where the devices are another driver's, whose agent is not known.
+    """
+    agent = live.agents.get(claim.node_name)
+    if agent is None or agent.driver not in drivers or not agent.is_stale(live.now):
+        return None
+    return live.now - agent.last_seen_at
+
+
 def _consumer(namespace: str, name: str, pod: Pod | None) -> Consumer:
-    phase = pod.phase if pod else ""
-    if pod is not None and pod.deletion_requested_at is not None:
-        phase = "Terminating"
+    phase = phase_of(pod) if pod else ""
     return Consumer(
         name=name,
         address=reverse("web:pod", args=(namespace, name)),

@@ -32,10 +32,15 @@ from dra_console.web.claim_listing import visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
 from dra_console.web.object_oddities import oddities_of_row
 from dra_console.web.presenters.attempts import question_about
-from dra_console.web.presenters.claim_life import consumers_of, stages_of, timeline_of
+from dra_console.web.presenters.claim_life import (
+    consumers_of,
+    silence_of_agent,
+    stages_of,
+    timeline_of,
+)
 from dra_console.web.presenters.claim_table import sign_of
 from dra_console.web.presenters.explanation import explanation_of
-from dra_console.web.presenters.live_state import read_live_state
+from dra_console.web.presenters.live_state import LiveState, read_live_state
 from dra_console.web.presenters.reader import Reader, reader_of
 from dra_console.web.presenters.tiles import Tile, tile_of
 from dra_console.web.presenters.wants import wants_of
@@ -93,6 +98,8 @@ def _context(found: ResourceClaim, request: HttpRequest, *, reader: Reader) -> d
         if newest is not None
         else None
     )
+    held = _held(found)
+    live = read_live_state(cluster.pk, now=timezone.now())
     topics = [events.claim_topic(cluster.pk, found.uid)]
     if found.node_name:
         topics.append(events.telemetry_topic(cluster.pk, found.node_name))
@@ -109,7 +116,8 @@ def _context(found: ResourceClaim, request: HttpRequest, *, reader: Reader) -> d
         "scheduling": scheduling_of(found, pods=pods, newest=newest, account=request.user)
         if is_pending
         else None,
-        "tiles": _tiles(found, reader=reader),
+        "tiles": _tiles(found, held=held, reader=reader, live=live),
+        "silence": silence_of_agent(found, drivers={driver for driver, _, _ in held}, live=live),
         "prepared": prepared,
         "stages": stages_of(found, prepared=prepared, pods=pods),
         "consumers": consumers_of(found, pods=pods),
@@ -131,15 +139,19 @@ def _prepared(found: ResourceClaim) -> tuple[PreparedDevice, ...] | None:
         return None
 
 
-def _tiles(found: ResourceClaim, *, reader: Reader) -> list[Tile]:
-    held = set(
+def _held(found: ResourceClaim) -> set[tuple[str, str, str]]:
+    return set(
         DeviceAssignment.objects.filter(
             cluster=found.cluster, claim_uid=found.uid, released_at=None
         ).values_list("driver", "pool", "device")
     )
+
+
+def _tiles(
+    found: ResourceClaim, *, held: set[tuple[str, str, str]], reader: Reader, live: LiveState
+) -> list[Tile]:
     if not held:
         return []
-    live = read_live_state(found.cluster_id, now=timezone.now())
     pools = {(driver, pool) for driver, pool, _ in held}
     states = device_states_of_pools(found.cluster, pools)
     return [tile_of(state, reader=reader, live=live) for state in states if state.key in held]

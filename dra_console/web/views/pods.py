@@ -16,7 +16,7 @@ from dra_console.mirror.models import Cluster, Pod
 from dra_console.provisioning import submit
 from dra_console.web.claim_listing import rows_of, visible_claims
 from dra_console.web.cluster_page import on_cluster, person_of
-from dra_console.web.presenters.claim_life import PHASE_TONES
+from dra_console.web.presenters.claim_life import PHASE_TONES, phase_of
 from dra_console.web.presenters.reader import reader_of
 from dra_console.web.yaml_text import as_yaml
 
@@ -32,11 +32,13 @@ def pod(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> Ht
     claims = visible_claims(cluster, reader_of(request.user, cluster)).filter(
         namespace=namespace, name__in=found.claim_names.values() if found else ()
     )
+    phase = phase_of(found) if found else ""
     context: dict[str, Any] = {
         "namespace": namespace,
         "name": name,
         "pod": found,
-        "tone": PHASE_TONES.get(found.phase, "plain") if found else "plain",
+        "phase": phase,
+        "tone": PHASE_TONES.get(phase, "plain"),
         "rows": rows_of(cluster, list(claims)),
         "columns": {},
         "yaml": as_yaml(found.raw) if found else "",
