@@ -96,9 +96,13 @@ class Sight:
         version = re.search(r"<dt>Version</dt>\s*<dd>\s*(\S+)\s*</dd>", page)
         return AgentNote(note[1], note[2].strip(), version[1] if version else "")
 
+    def claim_page(self, claim: str) -> str:
+        """Open a claim's page."""
+        return self.page(f"/claims/default/{claim}/")
+
     def is_prepared(self, claim: str) -> bool:
         """Read from a claim's page whether its node has prepared it."""
-        return '<th scope="col">Prepared</th>' in self.page(f"/claims/default/{claim}/")
+        return '<th scope="col">Prepared</th>' in self.claim_page(claim)
 
     def phase(self, pod: str) -> str:
         """Read from a pod's page how far it is."""

@@ -46,6 +46,9 @@ def test_a_pod_starts_and_ends_though_the_agent_is_killed_at_it(
     stage.delete("unlucky")
     eventually(lambda: not agent.is_running)
     # Kubelet keeps the pod until its devices are given back.
+    stage.until_shown(
+        lambda: stage.sight.phase("unlucky") == "Terminating", within_seconds=SHOWN_SECONDS
+    )
     assert stage.cluster.api.get(f"{PODS}/unlucky")["metadata"]["uid"] == pod["metadata"]["uid"]
 
     agent.start()
@@ -89,6 +92,7 @@ def test_the_slices_of_an_agent_that_is_away_go_and_come_back_with_it(stage: Sta
     note = eventually(lambda: _agent_if(stage, "stale"), seconds=STALE_SECONDS)
     assert note is not None
     assert re.fullmatch(r"stale \d+ s", note.words), note
+    assert "has been silent for" in stage.sight.claim_page(claim["metadata"]["name"])
     # Its claim is not forgotten meanwhile, nor said to be free.
     assert devices_in(stage.sight.claims()[claim["metadata"]["name"]]) == [held]
     assert stage.restarts("stays") == [0]
@@ -98,6 +102,7 @@ def test_the_slices_of_an_agent_that_is_away_go_and_come_back_with_it(stage: Sta
     stage.until_shown(lambda: stage.sight.devices().keys() == DEVICES, within_seconds=SHOWN_SECONDS)
     assert stage.sight.holders() == {held: {claim["metadata"]["name"]}}
     stage.until_shown(lambda: _agent_if(stage, "live"), within_seconds=SHOWN_SECONDS)
+    assert "has been silent for" not in stage.sight.claim_page(claim["metadata"]["name"])
 
 
 def test_the_agent_is_upgraded_while_pods_run_and_start(stage: Stage) -> None:
