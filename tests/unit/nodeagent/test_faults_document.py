@@ -6,6 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs/node-agent-faults.md"
 ROW = re.compile(r"^\| (\d+) \|.*\|$", re.MULTILINE)
+FAULTS = 55
+OUT_OF_SCOPE = "| Out of scope: "
 TEST = re.compile(r"`((?:tests/[\w/]+/)?)(test_\w+\.py)(?:::(\w+))?`")
 
 
@@ -19,9 +21,9 @@ def test_each_test_in_the_list_of_faults_exists() -> None:
     assert missing == []
 
 
-def test_faults_are_in_order_and_each_names_a_test() -> None:
+def test_every_fault_is_there_in_order_and_names_a_test_or_why_it_is_out_of_scope() -> None:
     rows = list(ROW.finditer(DOCUMENT.read_text()))
 
-    numbers = [int(row.group(1)) for row in rows]
-    assert numbers == sorted(set(numbers))
-    assert [row.group(1) for row in rows if not TEST.search(row.group())] == []
+    assert [int(row.group(1)) for row in rows] == list(range(1, FAULTS + 1))
+    untested = [row for row in rows if not TEST.search(row.group())]
+    assert [row.group(1) for row in untested if OUT_OF_SCOPE not in row.group()] == []
