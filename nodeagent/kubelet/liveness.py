@@ -54,7 +54,10 @@ class Liveness:
         """
         if self.port < 0:
             return
-        server = grpc.server(ThreadPoolExecutor(THREADS, thread_name_prefix="liveness"))
+        # Else two agents on the host's network share the port, and each answers for the other.
+        options = [("grpc.so_reuseport", 0)]
+        threads = ThreadPoolExecutor(THREADS, thread_name_prefix="liveness")
+        server = grpc.server(threads, options=options)
         server.add_generic_rpc_handlers((self._handler(),))
         try:
             self.port = server.add_insecure_port(f"[::]:{self.port}")

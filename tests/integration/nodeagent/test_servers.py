@@ -245,6 +245,17 @@ def test_a_probe_does_not_take_another_agents_socket_for_its_own(
     assert Liveness(other, port=-1).check() == f"{servers.paths.registration} is another agent's"
 
 
+def test_two_agents_do_not_answer_each_others_probes_on_one_port(servers: Servers) -> None:
+    first = Liveness(servers.paths, port=0)
+    first.start()
+    second = Liveness(servers.paths, port=first.port)
+
+    with pytest.raises(KubeletError, match=f"--health-port {first.port}"):
+        second.start()
+
+    first.stop()
+
+
 def test_a_probe_is_answered_while_every_claim_waits_for_another(
     servers: Servers, node: AgentNode
 ) -> None:
