@@ -32,13 +32,12 @@ from nodeagent.kube.client import Client
 from nodeagent.kube.resources import Resources
 from nodeagent.kubelet.presence import Presence
 from nodeagent.kubelet.sockets import SocketPaths
+from nodeagent.linking import link_of
 from nodeagent.offering import Offering
 from nodeagent.own_node import OwnNode
 from nodeagent.preparing import describing_of, edits_of, mps_of
 from nodeagent.publish.publisher import Publisher
 from nodeagent.starting import alone, check_char_links, make_directories, recover_claims
-from nodeagent.telemetry.link import Link
-from nodeagent.telemetry.messages import Identity
 from nodeagent.telemetry.outbox import Outbox
 from nodeagent.telemetry.sampler import Sampler
 from nodeagent.threads import Threads
@@ -152,14 +151,13 @@ class Agent:
         self._status = DeviceStatus(
             self._resources, lambda: self._ledger.entries, driver=config.driver
         )
-        self._link = self._link_to_console(
-            Identity(
-                node_name=config.node_name,
-                driver=config.driver,
-                pool=pool,
-                source=reader.source,
-                boot_id=boot_id,
-            )
+        self._link = link_of(
+            config,
+            source=reader.source,
+            boot_id=boot_id,
+            outbox=self._outbox,
+            ledger=self._ledger,
+            reports=self._reports,
         )
 
     def run(self) -> None:
@@ -239,18 +237,6 @@ class Agent:
             if entry.state is State.COMPLETED
             for device in entry.devices
             if not device.admin_access
-        )
-
-    def _link_to_console(self, identity: Identity) -> Link | None:
-        if self._config.console_url is None or self._config.console_token_file is None:
-            return None
-        return Link(
-            self._config.console_url,
-            token_file=self._config.console_token_file,
-            identity=identity,
-            outbox=self._outbox,
-            ledger=self._ledger,
-            reports=self._reports,
         )
 
 

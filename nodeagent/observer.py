@@ -12,8 +12,7 @@ import structlog
 from nodeagent.config import Config
 from nodeagent.devices.model import Inventory
 from nodeagent.gpus import gpus_to_watch
-from nodeagent.telemetry.link import Link
-from nodeagent.telemetry.messages import Identity, Naming
+from nodeagent.linking import link_of
 from nodeagent.telemetry.outbox import Outbox
 from nodeagent.telemetry.sampler import Sampler
 from nodeagent.threads import Threads
@@ -29,25 +28,13 @@ class Observer:
 
     def __init__(self, config: Config, *, boot_id: str) -> None:
         """Make the parts; `config` names a console."""
-        if config.console_url is None or config.console_token_file is None:
-            raise ValueError("an observer needs a console")
         reader = gpus_to_watch(config)
         outbox = Outbox()
         self._sampler = Sampler(reader, on_inventory=_note, on_sample=outbox.offer)
-        self._link = Link(
-            config.console_url,
-            token_file=config.console_token_file,
-            identity=Identity(
-                node_name=config.node_name,
-                driver=config.driver,
-                pool=config.node_name,
-                source=reader.source,
-                boot_id=boot_id,
-                naming=Naming.UUID,
-            ),
-            outbox=outbox,
-            ledger=None,
-        )
+        link = link_of(config, source=reader.source, boot_id=boot_id, outbox=outbox)
+        if link is None:
+            raise ValueError("an observer needs a console")
+        self._link = link
         self._threads = Threads()
 
     def run(self) -> None:

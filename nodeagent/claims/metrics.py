@@ -4,6 +4,7 @@ A lock that many wait for, and entries that only grow, were the first signs of t
 people's nodes (node-agent.md 8, faults 12 and 30).
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -23,7 +24,7 @@ LOCK_TIMEOUTS: Final = prometheus_client.Counter(
 CALL_SECONDS: Final = prometheus_client.Histogram(
     "dra_nodeagent_claim_seconds",
     "How long one claim took, the wait for the lock included",
-    ["verb"],
+    ["verb", "outcome"],
     buckets=(0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 40),
 )
 REFUSALS: Final = prometheus_client.Counter(
@@ -35,6 +36,12 @@ ENTRIES: Final = prometheus_client.Gauge(
 UNREADABLE: Final = prometheus_client.Gauge(
     "dra_nodeagent_claims_unreadable", "Entries of the checkpoint that were set aside"
 )
+
+
+def count_call(verb: str, *, began: float, is_done: bool) -> None:
+    """Count a call about one claim that began at a reading of the monotonic clock."""
+    outcome = "done" if is_done else "refused"
+    CALL_SECONDS.labels(verb, outcome).observe(time.monotonic() - began)
 
 
 def count_entries(entries: Iterable[Entry], *, unreadable: int) -> None:

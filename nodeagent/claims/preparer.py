@@ -23,7 +23,7 @@ from nodeagent.claims.execution import EXPECTED, Execution
 from nodeagent.claims.injection import Injection
 from nodeagent.claims.jobs import Jobs
 from nodeagent.claims.ledger import Ledger
-from nodeagent.claims.metrics import CALL_SECONDS, REFUSALS
+from nodeagent.claims.metrics import REFUSALS, count_call
 from nodeagent.claims.prepare import (
     Conflict,
     Refusal,
@@ -115,14 +115,16 @@ class Preparer:
         """Undo one claim; return why that cannot be done now, or `None`."""
         if not CLAIM_UID.fullmatch(claim_uid):
             return None
-        with CALL_SECONDS.labels("unprepare").time():
-            try:
-                with self.ledger.held():
-                    self.execution.undo(claim_uid)
-            except EXPECTED as error:
-                log.warning("claim not unprepared", claim=claim_uid, reason=str(error))
-                return str(error)
-        return None
+        began = time.monotonic()
+        refusal = None
+        try:
+            with self.ledger.held():
+                self.execution.undo(claim_uid)
+        except EXPECTED as error:
+            log.warning("claim not unprepared", claim=claim_uid, reason=str(error))
+            refusal = str(error)
+        count_call("unprepare", began=began, is_done=refusal is None)
+        return refusal
 
     def _prepare(self, reference: ClaimReference, read: Read, *, asked_at: datetime) -> Outcome:
         began = time.monotonic()
@@ -130,7 +132,7 @@ class Preparer:
             # It waited behind others: the claim may have been taken back since it was read.
             (read,) = read_claims(self.reader, [reference], pool=self.read_pool)
         outcome = self._outcome(reference, read, asked_at=asked_at)
-        CALL_SECONDS.labels("prepare").observe(time.monotonic() - began)
+        count_call("prepare", began=began, is_done=not isinstance(outcome, Refusal))
         if isinstance(outcome, Refusal):
             REFUSALS.inc()
             log.warning("claim refused", claim=reference.uid, reason=outcome.reason)
