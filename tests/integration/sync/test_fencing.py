@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -25,44 +26,66 @@ from tests.settings import free_port
 PATIENCE_SECONDS = 150
 """Leases run for 15 s; the rest is for a machine that is busy with other tests."""
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+Database = psycopg.Connection[tuple[object, ...]]
 
 
-@pytest.fixture
-def console(server: Devcluster, redis_url: str) -> Iterator[Console]:
+@pytest.fixture(scope="module")
+def postgresql(redis_url: str) -> Iterator[str]:
+    """The address of a server that has a migrated database as a template of others."""
     port = free_port()
     with (
         TemporaryDirectory(prefix="dra-fencing-") as directory,
         running_postgresql(Path(directory) / "database", port=port),
     ):
-        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        console = Console(Path(directory), redis_url, url)
-        assert console.manage("migrate").returncode == 0
-        added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
-        assert added.returncode == 0, added.stderr
-        yield console
-        console.kill_all()
+        server = f"postgresql://postgres@127.0.0.1:{port}"
+        execute(server, "create database migrated")
+        migration = Console(Path(directory), redis_url, f"{server}/migrated").manage("migrate")
+        assert migration.returncode == 0, migration.stderr
+        yield server
 
 
-def mirrored(console: Console) -> set[str]:
-    with psycopg.connect(console.database_url) as connection:
-        return {name for (name,) in connection.execute("select name from mirror_resourceclaim")}
+@pytest.fixture
+def console(
+    server: Devcluster, redis_url: str, postgresql: str, tmp_path: Path
+) -> Iterator[Console]:
+    execute(postgresql, "drop database if exists console with (force)")
+    execute(postgresql, "create database console template migrated")
+    console = Console(tmp_path, redis_url, f"{postgresql}/console")
+    added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
+    assert added.returncode == 0, added.stderr
+    yield console
+    console.kill_all()
 
 
-def fence(console: Console) -> int:
-    with psycopg.connect(console.database_url) as connection:
-        row = connection.execute(
-            "select fence from mirror_cursor where plural = 'resourceclaims'"
-        ).fetchone()
+@pytest.fixture
+def database(console: Console) -> Iterator[Database]:
+    with psycopg.connect(console.database_url, autocommit=True) as connection:
+        yield connection
+
+
+def execute(server: str, statement: LiteralString) -> None:
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def mirrored(database: Database) -> set[object]:
+    return {name for (name,) in database.execute("select name from mirror_resourceclaim")}
+
+
+def fence(database: Database) -> int:
+    row = database.execute(
+        "select fence from mirror_cursor where plural = 'resourceclaims'"
+    ).fetchone()
     assert row is not None
-    return int(row[0])
+    return int(str(row[0]))
 
 
-def happened_to(console: Console, name: str) -> list[str]:
-    with psycopg.connect(console.database_url) as connection:
-        rows = connection.execute(
-            "select happened from mirror_objectchange where name = %s order by id", [name]
-        ).fetchall()
+def happened_to(database: Database, name: str) -> list[str]:
+    rows = database.execute(
+        "select happened from mirror_objectchange where name = %s order by id", [name]
+    )
     return [str(happened) for (happened,) in rows]
 
 
@@ -86,7 +109,7 @@ def create(api: Client, name: str) -> None:
     ("where", "refusal"), [("before", "has written since"), ("inside", "database: ")]
 )
 def test_a_worker_frozen_in_mid_batch_cannot_write_over_its_successor(
-    api: Client, console: Console, where: str, refusal: str
+    api: Client, console: Console, database: Database, where: str, refusal: str
 ) -> None:
     order = console.directory / "order"
     frozen = console.start_worker(
@@ -95,26 +118,26 @@ def test_a_worker_frozen_in_mid_batch_cannot_write_over_its_successor(
         environment={"STOP_IN_MID_BATCH": str(order)},
     )
     create(api, "before")
-    wait_until(console, lambda: mirrored(console) == {"before"})
-    first_fence = fence(console)
+    wait_until(console, lambda: mirrored(database) == {"before"})
+    first_fence = fence(database)
     console.start_worker("successor")
     console.start_beat("beat")
 
     order.write_text(where)
     create(api, "during")
     wait_until(console, lambda: is_stopped(frozen))
-    wait_until(console, lambda: "during" in mirrored(console))
+    wait_until(console, lambda: "during" in mirrored(database))
     api.delete(RESOURCE_CLAIMS, "during", namespace=NAMESPACE)
     create(api, "after")
-    wait_until(console, lambda: mirrored(console) == {"before", "after"})
-    its_fence = fence(console)
+    wait_until(console, lambda: mirrored(database) == {"before", "after"})
+    its_fence = fence(database)
     frozen.send_signal(signal.SIGCONT)
     log = console.directory / "frozen.log"
     wait_until(console, lambda: refusal in log.read_text())
 
     assert its_fence > first_fence
-    assert mirrored(console) == {"before", "after"}
-    assert fence(console) == its_fence
+    assert mirrored(database) == {"before", "after"}
+    assert fence(database) == its_fence
     checked = console.manage("sync_check")
     assert checked.stdout == "no difference\n", checked.stdout + checked.stderr
-    assert happened_to(console, "during") == ["created", "deleted"]
+    assert happened_to(database, "during") == ["created", "deleted"]
