@@ -2,14 +2,18 @@
 
 import json
 import time
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
+from nodeagent.kubelet.proto import health_v1_pb2 as health
 from tests.builders.objects import DRIVER
 from tests.fake_nvml.machine import XID, FakeMachine
 from tests.integration.nodeagent.conftest import AgentMaker
+from tests.integration.nodeagent.kubelet_fake import KubeletFake
 from tests.integration.nodeagent.rig import AgentProcess, ApiServer, eventually
+
+pytestmark = pytest.mark.long
 
 A_MINUTE = 60_000
 TOLD_WITHIN_SECONDS = 6
@@ -28,8 +32,9 @@ def taints_of(api_server: ApiServer, node: str) -> dict[str, dict[str, str]]:
     }
 
 
-def health_of(agent: AgentProcess, device: str) -> dict[str, Any]:
-    return [line for line in agent.said("device health") if line["device"] == device][-1]
+def statuses(kubelet: KubeletFake) -> dict[str, int]:
+    """Return what kubelet was told last of each device."""
+    return {device: said.health for device, said in kubelet.health().items()}
 
 
 @pytest.fixture
@@ -48,27 +53,40 @@ def sick_agent(
     agent.start()
     agent.wait_until_it_serves()
     eventually(lambda: taints_of(api_server, agent.node) == {"gpu-0": {}, "gpu-1": {}})
-    eventually(lambda: health_of(agent, "gpu-1")["status"] == "Healthy")
     return agent
 
 
+@pytest.fixture
+def kubelet(sick_agent: AgentProcess, api_server: ApiServer) -> Iterator[KubeletFake]:
+    """A kubelet that watches the health of the agent's devices, which are well so far."""
+    watching = KubeletFake(sick_agent.kubelet_root, sick_agent.node, api_server)
+    watching.start()
+    well = {"gpu-0": health.HEALTHY, "gpu-1": health.HEALTHY}
+    eventually(lambda: statuses(watching) == well)
+    # Its first act is to wipe the slices.
+    eventually(lambda: taints_of(api_server, sick_agent.node) == {"gpu-0": {}, "gpu-1": {}})
+    yield watching
+    watching.stop()
+
+
 def test_a_lost_gpu_is_tainted_and_unhealthy_within_seconds_and_well_when_it_is_back(
-    sick_agent: AgentProcess, api_server: ApiServer, machine: FakeMachine, gpus: tuple[str, str]
+    kubelet: KubeletFake, api_server: ApiServer, machine: FakeMachine, gpus: tuple[str, str]
 ) -> None:
-    node, began = sick_agent.node, time.monotonic()
+    node, began = kubelet.node, time.monotonic()
 
     machine.change(gpus[0], lost=1)
     lost = {"gpu-0": {"gpu-lost": ":NoSchedule"}, "gpu-1": {}}
-    eventually(lambda: taints_of(api_server, node) == lost)
+    unhealthy = {"gpu-0": health.UNHEALTHY, "gpu-1": health.HEALTHY}
+    eventually(lambda: taints_of(api_server, node) == lost and statuses(kubelet) == unhealthy)
     took_seconds = time.monotonic() - began
 
     assert took_seconds < TOLD_WITHIN_SECONDS
-    assert health_of(sick_agent, "gpu-0")["status"] == "Unhealthy"
-    assert health_of(sick_agent, "gpu-1")["status"] == "Healthy"
+    assert kubelet.health()["gpu-0"].message == "the GPU has fallen off the bus"
 
     machine.change(gpus[0], lost=0)
+    well = {"gpu-0": health.HEALTHY, "gpu-1": health.HEALTHY}
     eventually(lambda: taints_of(api_server, node) == {"gpu-0": {}, "gpu-1": {}})
-    assert health_of(sick_agent, "gpu-0")["status"] == "Healthy"
+    eventually(lambda: statuses(kubelet) == well)
 
 
 def test_a_fault_is_tainted_from_the_first_slice_on_after_a_restart(
@@ -92,19 +110,22 @@ def test_a_fault_is_tainted_from_the_first_slice_on_after_a_restart(
 
 
 def test_a_driver_that_hangs_makes_its_devices_unknown_within_a_minute(
-    sick_agent: AgentProcess, api_server: ApiServer, machine: FakeMachine
+    kubelet: KubeletFake, api_server: ApiServer, machine: FakeMachine
 ) -> None:
     began = time.monotonic()
     machine.delays["*"] = A_MINUTE
     machine.write()
 
     blind = {"unmonitored": "driver-silent:NoSchedule"}
-    eventually(lambda: taints_of(api_server, sick_agent.node) == {"gpu-0": blind, "gpu-1": blind})
+    unknown = {"gpu-0": health.UNKNOWN, "gpu-1": health.UNKNOWN}
+    eventually(lambda: statuses(kubelet) == unknown)
     took_seconds = time.monotonic() - began
+    eventually(lambda: taints_of(api_server, kubelet.node) == {"gpu-0": blind, "gpu-1": blind})
 
     assert took_seconds < UNKNOWN_WITHIN_SECONDS
-    assert health_of(sick_agent, "gpu-0")["status"] == "Unknown"
 
     machine.delays.clear()
     machine.write()
-    eventually(lambda: taints_of(api_server, sick_agent.node) == {"gpu-0": {}, "gpu-1": {}})
+    eventually(lambda: taints_of(api_server, kubelet.node) == {"gpu-0": {}, "gpu-1": {}})
+    well = {"gpu-0": health.HEALTHY, "gpu-1": health.HEALTHY}
+    eventually(lambda: statuses(kubelet) == well)
