@@ -18,6 +18,8 @@ from tests.integration.nodeagent.rig import (
     uid_of,
 )
 
+pytestmark = pytest.mark.long
+
 
 def test_it_introduces_itself_as_kubelet_expects(shared_agent: AgentProcess) -> None:
     info = KubeletSide(shared_agent).info()
