@@ -4,6 +4,7 @@ Slow, since real workers start and stop: about a minute.
 """
 
 import random
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -31,10 +32,21 @@ PATIENCE_SECONDS = 150
 """Enough to start Python twice on a machine that is busy with other tests."""
 
 
+@pytest.fixture(scope="module")
+def migrated(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database, for tests to copy."""
+    directory = tmp_path_factory.mktemp("migrated")
+    migration = Console(directory, redis_url).manage("migrate")
+    assert migration.returncode == 0, migration.stderr
+    return directory / "console.sqlite3"
+
+
 @pytest.fixture
-def console(server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
+def console(
+    server: Devcluster, redis_url: str, migrated: Path, tmp_path: Path
+) -> Iterator[Console]:
+    shutil.copy(migrated, tmp_path)
     console = Console(tmp_path, redis_url)
-    assert console.manage("migrate").returncode == 0
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
     assert added.returncode == 0, added.stderr
     yield console
