@@ -24,7 +24,7 @@ VERSIONS = ("v1", "v1beta2", "v1beta1")
 DRIVER = "gpu.nvidia.com"
 COLLECTIONS = {
     "Namespace": "/api/v1/namespaces",
-    "ServiceAccount": "/api/v1/namespaces/dra-nodeagent/serviceaccounts",
+    "ServiceAccount": "/api/v1/namespaces/dra-console/serviceaccounts",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "ValidatingAdmissionPolicy": (
@@ -34,7 +34,7 @@ COLLECTIONS = {
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
     ),
     "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
-    "DaemonSet": "/apis/apps/v1/namespaces/dra-nodeagent/daemonsets",
+    "DaemonSet": "/apis/apps/v1/namespaces/dra-console/daemonsets",
 }
 
 
@@ -94,7 +94,7 @@ def pod_bound_token(cluster: Cluster, node: str) -> str:
     daemonset = the("DaemonSet")
     template = daemonset["spec"]["template"]
     pod = cluster.api.create(
-        "/api/v1/namespaces/dra-nodeagent/pods",
+        "/api/v1/namespaces/dra-console/pods",
         {
             "metadata": {"name": f"agent-{node}"},
             "spec": {**template["spec"], "nodeName": node},

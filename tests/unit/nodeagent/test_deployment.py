@@ -60,6 +60,17 @@ def test_pods_rights_and_admission_name_the_same_account() -> None:
     assert not {"namespace", "namePrefix", "nameSuffix"} & kustomization().keys()
 
 
+def test_the_console_knows_the_account_and_the_audience_of_its_token() -> None:
+    settings = (ROOT / "docs/settings.md").read_text()
+    (projected,) = (one["projected"] for one in pod_spec()["volumes"] if "projected" in one)
+    (source,) = projected["sources"]
+
+    username = f"system:serviceaccount:{':'.join(account())}"
+    audience = source["serviceAccountToken"]["audience"]
+    assert f"| `DRA_CONSOLE_AGENT_USERNAME` | `{username}` |" in settings
+    assert f"| `DRA_CONSOLE_AGENT_TOKEN_AUDIENCE` | `{audience}` |" in settings
+
+
 def test_roles_and_policies_are_bound_by_their_names() -> None:
     policy = the("ValidatingAdmissionPolicy")
     binding = the("ValidatingAdmissionPolicyBinding")["spec"]
@@ -110,10 +121,15 @@ def test_every_device_is_of_one_of_the_classes(profile: str) -> None:
 
 def test_the_agent_takes_the_arguments_and_what_it_writes_is_mounted_alike() -> None:
     mounts = {one["name"]: one for one in container()["volumeMounts"]}
-    volumes = {one["name"]: one["hostPath"]["path"] for one in pod_spec()["volumes"]}
-    alike = {one["mountPath"] for name, one in mounts.items() if one["mountPath"] == volumes[name]}
+    named = {one["name"] for one in pod_spec()["volumes"]}
+    volumes = {
+        one["name"]: one["hostPath"]["path"] for one in pod_spec()["volumes"] if "hostPath" in one
+    }
+    alike = {
+        one["mountPath"] for name, one in mounts.items() if one["mountPath"] == volumes.get(name)
+    }
 
-    assert mounts.keys() == volumes.keys()
+    assert mounts.keys() == named
     assert {
         str(config().registry_directory),
         str(config().plugin_directory.parent),
