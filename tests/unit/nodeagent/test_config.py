@@ -29,6 +29,8 @@ def test_real_gpus_are_the_default() -> None:
     assert config.console_url is None
     assert config.mig is MigPolicy.STATIC
     assert config.shares == 1
+    assert config.pod_uid is None
+    assert config.health_port < 0
 
 
 def test_the_demos_command_line_is_understood() -> None:
@@ -65,6 +67,9 @@ def test_the_demos_command_line_is_understood() -> None:
         ([*MINIMAL, "--ignored-xids", "31,x"], "expected numbers, got 'x'"),
         ([*MINIMAL, "--shares", "0"], "expected 1 to 128, got '0'"),
         ([*MINIMAL, "--shares", "half"], "expected 1 to 128, got 'half'"),
+        ([*MINIMAL, "--pod-uid", "../x"], "expected a pod's metadata.uid, got '../x'"),
+        ([*MINIMAL, "--health-port", "65536"], "expected a port up to 65535, got '65536'"),
+        ([*MINIMAL, "--health-port", "http"], "expected a port up to 65535, got 'http'"),
         ([*MINIMAL, "--sim"], "unrecognized arguments: --sim"),
     ],
 )
