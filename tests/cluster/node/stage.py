@@ -77,6 +77,15 @@ class Stage:
         statuses = self.cluster.api.get(f"{PODS}/{pod}")["status"]["containerStatuses"]
         return [each["restartCount"] for each in statuses]
 
+    def health_of(self, pod: str) -> set[str]:
+        """Return how kubelet says the devices of a pod's first container are."""
+        statuses: list[Any] = self.cluster.api.get(f"{PODS}/{pod}")["status"]["containerStatuses"]
+        return {
+            resource["health"]
+            for status in statuses[0].get("allocatedResourcesStatus") or []
+            for resource in status["resources"]
+        }
+
     def claim_of(self, pod: str) -> Json:
         """Return the claim of a pod, once there is one."""
 

@@ -126,6 +126,8 @@ def test_the_agent_is_upgraded_while_pods_run_and_start(stage: Stage) -> None:
         stage.pod("after")
         stage.runs("after")
 
+        # The end of the older one's stream is not the end of what kubelet knows of devices.
+        eventually(lambda: stage.health_of("between") == {"Healthy"})
         assert stage.agent.slices() == slices
         assert stage.files_of(claim) == files
         assert stage.restarts("before") == stage.restarts("between") == [0]

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.cluster.node.stage import Stage, devices_in
-from tests.cluster.workloads import PODS, eventually
+from tests.cluster.workloads import eventually
 
 OFF_THE_BUS = 79
 HEARD_SECONDS = 20
@@ -25,16 +24,6 @@ def healthy_again(stage: Stage) -> Iterator[None]:
     eventually(lambda: not any(each["taints"] for each in stage.sight.devices().values()))
 
 
-def health_of(stage: Stage, pod: str) -> dict[str, str]:
-    """Return the health of a pod's devices as its status has it."""
-    statuses: list[Any] = stage.cluster.api.get(f"{PODS}/{pod}")["status"]["containerStatuses"]
-    return {
-        resource["resourceID"]: resource["health"]
-        for status in statuses[0].get("allocatedResourcesStatus") or []
-        for resource in status["resources"]
-    }
-
-
 @pytest.mark.usefixtures("healthy_again")
 def test_an_error_of_a_gpu_reaches_the_status_of_its_pod_and_keeps_others_away(
     stage: Stage,
@@ -42,13 +31,13 @@ def test_an_error_of_a_gpu_reaches_the_status_of_its_pod_and_keeps_others_away(
     stage.pod("ill")
     stage.runs("ill")
     (sick,) = devices_in(stage.claim_of("ill"))
-    assert eventually(lambda: set(health_of(stage, "ill").values())) == {"Healthy"}
+    eventually(lambda: stage.health_of("ill") == {"Healthy"})
 
     errors = [{"gpu": sick, "xid": OFF_THE_BUS}]
     stage.agent.faults.write_text(json.dumps({"xids": errors}))
 
     stage.until_shown(lambda: stage.sight.devices()[sick]["taints"], within_seconds=HEARD_SECONDS)
-    eventually(lambda: set(health_of(stage, "ill").values()) == {"Unhealthy"})
+    eventually(lambda: stage.health_of("ill") == {"Unhealthy"})
     assert stage.phase("ill") == "Running"
 
     # Three GPUs are left for those who come now.
