@@ -6,7 +6,7 @@ import structlog
 
 from nodeagent.config import Config
 from nodeagent.fields import FieldError, JsonObject
-from nodeagent.kube.errors import KubeError
+from nodeagent.kube.errors import ForbiddenError, KubeError, NotFoundError
 from nodeagent.kube.events import beside_device_plugin, kubelet_deadlocks
 from nodeagent.kube.resources import Resources
 from nodeagent.kubelet.device_plugins import device_plugins_of
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class OwnNode:
-    """Nothing here raises: an API server that is away never keeps the agent from starting."""
+    """An API server that is away never keeps the agent from starting."""
 
     resources: Resources
     config: Config
@@ -31,12 +31,18 @@ class OwnNode:
             return KubeletVersion("", None)
 
     def device_plugins(self) -> str | None:
-        """Say what shows a device plugin for the same GPUs, unless that is to be ignored."""
+        """Say what shows a device plugin for the same GPUs, unless that is to be ignored.
+
+        Raises:
+            KubeError: the API server does not answer.
+
+        """
         if self.config.ignores_device_plugins or self.config.profile is not None:
             return None
         try:
             node = self.resources.node(self.config.node_name)
-        except KubeError:
+        except (ForbiddenError, NotFoundError):
+            # It will not be answered later either: then kubelet's directory has to do.
             node = None
         try:
             return device_plugins_of(node, self.config.kubelet_root)

@@ -10,6 +10,7 @@ from nodeagent.devices.model import Inventory, Source
 from nodeagent.devices.profiles import gpus
 from nodeagent.fields import JsonObject
 from nodeagent.health.report import HealthReport
+from nodeagent.kube.errors import UnreachableError
 from nodeagent.kubelet.device_plugins import device_plugins_of
 from nodeagent.offering import Offering
 
@@ -79,6 +80,32 @@ def test_beside_a_device_plugin_nothing_is_published_until_it_is_gone(
     published.offering.run(HealthReport)
 
     assert published.inventories[-1] == INVENTORY
+
+
+def test_before_the_api_server_has_answered_nothing_is_published_and_then_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(room, "RETRY_SECONDS", 0.001)
+    answers = iter([UnreachableError("away"), UnreachableError("away"), None])
+
+    def look() -> None:
+        answer = next(answers)
+        if answer is not None:
+            raise answer
+
+    inventories: list[Inventory] = []
+    offering = Offering(
+        publish=lambda inventory, _: inventories.append(inventory),
+        device_plugins=look,
+        record=pytest.fail,
+    )
+    offering.look()
+    offering.take(INVENTORY, HealthReport())
+    assert inventories == []
+
+    offering.run(HealthReport)
+
+    assert inventories == [INVENTORY]
 
 
 def test_without_a_device_plugin_everything_is_published_at_once() -> None:
