@@ -95,7 +95,11 @@ cluster: cluster-tools ## Run a real Kubernetes here until Ctrl-C; CLUSTER=--hel
 .PHONY: test-cluster
 test-cluster: setup system-packages ## Run the tests that need a real Kubernetes; TESTS=path runs some
 	@if command -v go >/dev/null; then $(MAKE) --no-print-directory cluster-tools; fi
-	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(or $(TESTS),tests/cluster)
+ifdef TESTS
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q $(TESTS)
+else
+	DRA_TEST_DATABASE=$(TEST_DATABASE) $(BIN)/python -m pytest -q -n 2 $(TEST_FILES_APART) tests/cluster
+endif
 
 .PHONY: oracle-build
 oracle-build: # Kubernetes' own allocator as a program; Go fetches the modules
