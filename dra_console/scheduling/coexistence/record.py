@@ -29,7 +29,8 @@ def record(cluster: Cluster, findings: Iterable[Finding], *, now: datetime) -> i
         if gone:
             Conflict.objects.filter(pk__in=gone).delete()
         new, changed = [], []
-        for key, finding in wanted.items():
+        # What one look finds is told in the order in which it was stored.
+        for key, finding in sorted(wanted.items(), key=lambda item: item[1].key):
             before = stored.get(key)
             row = _row(cluster, key, finding, seen_at=before.since if before else now)
             if before is None:
