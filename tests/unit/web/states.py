@@ -1,6 +1,8 @@
 """Device states and live readings as presenters take them, without a database."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from dra_console.mirror.inventory import DeviceState, Holder, State, Taint
 from dra_console.mirror.models import Device
@@ -71,17 +73,19 @@ def a_state(  # noqa: PLR0913  a builder has one default for each thing a test m
     )
 
 
-def a_reading(*, age_seconds: float = 1, **fields: int | None) -> Reading:
+def a_reading(*, age_seconds: float = 1, **fields: Any) -> Reading:
     at = NOW - timedelta(seconds=age_seconds)
-    defaults: dict[str, int | None] = {
-        "utilisation_percent": 97,
-        "memory_used_bytes": 55 * GIBIBYTE,
-        "memory_total_bytes": 80 * GIBIBYTE,
-        "power_milliwatts": 412_000,
-        "temperature_celsius": 61,
-        "sm_clock_megahertz": 1980,
-    }
-    return Reading(taken_at=at, received_at=at, **{**defaults, **fields})
+    usual = Reading(
+        taken_at=at,
+        received_at=at,
+        utilisation_percent=97,
+        memory_used_bytes=55 * GIBIBYTE,
+        memory_total_bytes=80 * GIBIBYTE,
+        power_milliwatts=412_000,
+        temperature_celsius=61,
+        sm_clock_megahertz=1980,
+    )
+    return replace(usual, **fields)
 
 
 def an_agent(node: str = "gpu-01", *, age_seconds: float = 1) -> AgentStatus:
