@@ -11,7 +11,8 @@ from dra_console.devcluster.metadata import timestamp
 from dra_console.devcluster.store import Store
 from dra_console.kube.kinds import NODES
 
-KUBELET_VERSION: Final = "v1.34.0-devcluster"
+KUBELET_VERSION: Final = "v1.37.0-devcluster"
+"""As old as the API server says that it is; 1.34.0 has a fault that agents warn of."""
 
 CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory"),

@@ -3,7 +3,9 @@
 import re
 import subprocess
 import sys
+import tempfile
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,17 +41,19 @@ def set_status(api_server: ApiServer, node: str, status: JsonObject) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root() -> Iterator[Path]:
     """Kubelet's directory, with a runtime beside it that looks for CDI files in the right place."""
-    root = tmp_path / "k"
-    (root / "plugins_registry").mkdir(parents=True)
-    file = root / "host/etc/containerd/config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        'version = 3\n[plugins."io.containerd.cri.v1.runtime"]\n'
-        f'enable_cdi = true\ncdi_spec_dirs = ["{root}/cdi"]\n'
-    )
-    return root
+    # A unix socket's path takes 107 bytes, and pytest's own folders have long names.
+    with tempfile.TemporaryDirectory(prefix="ck") as directory:
+        root = Path(directory)
+        (root / "plugins_registry").mkdir(parents=True)
+        file = root / "host/etc/containerd/config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text(
+            'version = 3\n[plugins."io.containerd.cri.v1.runtime"]\n'
+            f'enable_cdi = true\ncdi_spec_dirs = ["{root}/cdi"]\n'
+        )
+        yield root
 
 
 def test_a_node_where_all_is_well_has_no_fault_and_nothing_is_written(
