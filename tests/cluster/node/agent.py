@@ -31,10 +31,11 @@ class NodeAgent:
         folder = cluster.home.folder / "agent"
         folder.mkdir()
         kubectl = (locate("kubectl"), "--kubeconfig", cluster.kubeconfig)
+        # The console's own namespace is there already: they share it.
         files = [FOLDER / name for name in kustomization()["resources"]]
         for file in files:
             if file.name != "daemonset.yaml":
-                subprocess.run([*kubectl, "create", "-f", file], check=True, capture_output=True)
+                subprocess.run([*kubectl, "apply", "-f", file], check=True, capture_output=True)
         self._kubeconfig = cluster.home.write_kubeconfig(
             "nodeagent", cluster.url, token=self._token_of_this_node()
         )
