@@ -33,7 +33,8 @@ def test_in_a_thousand_rounds_no_device_is_given_twice_and_every_claim_ends_whol
         faults.update(report["faults"])
     every_end = {f"killed {moment} {point}" for point in WritePoint for moment in Moment}
     every_fault = {f"{fault}: {write}" for fault in Fault for write in WRITES}
-    assert [report["violations"] for report in reports] == [[], []]
+    stories = [line for report in reports for line in report["story"]]
+    assert [report["violations"] for report in reports] == [[], []], "\n".join(stories)
     assert sum(report["rounds"] for report in reports) == ROUNDS
     assert every_end - ends.keys() == set()
     assert every_fault - faults.keys() == set()

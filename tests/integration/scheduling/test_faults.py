@@ -17,7 +17,7 @@ ROUNDS = 6
 def test_whatever_kills_a_scheduler_claims_end_whole_or_free_and_no_device_is_given_twice() -> None:
     report = played(rounds=ROUNDS, seed=20261130, database=TEST_DATABASE)
 
-    assert report["violations"] == []
+    assert report["violations"] == [], "\n".join(report["story"])
     assert report["rounds"] == ROUNDS
     assert report["bound"] >= ROUNDS
     assert sum(count for end, count in report["ends"].items() if end.startswith("killed")) >= 3

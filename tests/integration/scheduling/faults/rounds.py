@@ -74,6 +74,8 @@ class Report:
     ends: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    """Each change of the round that ended wrong."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -83,6 +85,7 @@ class Report:
             "ends": dict(sorted(self.ends.items())),
             "faults": dict(sorted(self.faults.items())),
             "violations": self.violations,
+            "story": self.story,
         }
 
 
@@ -200,6 +203,12 @@ class Game:
         if wrong:
             told = [[at, kind.plural, event, obj] for at, kind, event, obj in changes]
             (self.directory / "history.json").write_text(json.dumps(told, indent=1))
+            self.report.story = [
+                _sentence(at, event, obj)
+                for at, kind, event, obj in changes
+                if kind is RESOURCE_CLAIMS
+            ]
+            self.report.story += (self.directory / "workers.log").read_text().splitlines()[-200:]
 
     def _is_lacking(self) -> list[str]:
         """Name what is neither whole nor free; there is room for everything."""
@@ -264,4 +273,14 @@ def _waits_for_driver(pod: Any, claims: dict[str, Any]) -> bool:
         driver == SLOW_DRIVER
         for name in claims_of(pod)
         for driver, _, _ in devices_of(claims[name])
+    )
+
+
+def _sentence(at: int, event: str, claim: Any) -> str:
+    """Say what a change made of a claim."""
+    metadata = claim["metadata"]
+    reserved = [each["name"] for each in claim.get("status", {}).get("reservedFor", [])]
+    return (
+        f"{at} {event} {metadata['name']}: devices {sorted(devices_of(claim))},"
+        f" reserved for {reserved}, finalizers {metadata.get('finalizers', [])}"
     )
