@@ -46,9 +46,7 @@ def _database(url: str) -> dict[str, object]:
                 # 32 MB of log before it is copied back: a first list writes over 100 MB, and
                 # indexes write the same pages again and again.
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                # 16 MB of pages at hand: with SQLite's 2 a transaction of a list puts pages
-                # into the log before it is done with them, and reads them again.
-                " PRAGMA wal_autocheckpoint=8000; PRAGMA cache_size=-16000;",
+                " PRAGMA wal_autocheckpoint=8000;",
             },
         }
     if parts.scheme in {"postgres", "postgresql"}:

@@ -30,6 +30,7 @@ from dra_console.sync.cursors import make_cursors, note_contact
 from dra_console.sync.errors import CursorMovedError, NotOurTurnError
 from dra_console.sync.listing import list_all
 from dra_console.sync.objects import ObjectKey
+from dra_console.sync.page_cache import roomy_page_cache
 from dra_console.sync.reading import text_in
 from dra_console.sync.reconcile import apply, distrust
 from dra_console.sync.window import Window
@@ -94,7 +95,8 @@ def _list_or_watch(window: Window, *, client: Client) -> None:
         if cursor.resource_version:
             _watch(window, client=client, resource_version=cursor.resource_version)
         else:
-            list_all(window, client=client)
+            with roomy_page_cache():
+                list_all(window, client=client)
     except CursorMovedError as error:
         log.info("cursor moved", **window.facts, reason=str(error))
     except ExpiredError as error:
