@@ -93,7 +93,7 @@ def put_claim(
         ConflictError: somebody else was first.
         NotFoundError: the claim is gone.
         UndecidedError: it may have happened or not.
-        TurnOverError: the lease is lost; it has not happened.
+        TurnOverError: the lease was lost before; it has not happened.
         ApiError: the server refused; it has not happened.
 
     """
@@ -120,7 +120,11 @@ def _decide(  # noqa: PLR0913 - a write, and why it is in doubt
     """Find out whether a write has happened, and send it once more if it has not."""
     live = _read_in_doubt(writer.client, body, in_doubt)
     if not stands(live) and version_of(live) == version_of(body):
-        writer.before(point)
+        try:
+            writer.before(point)
+        except TurnOverError:
+            # The first one may still be on its way: its note has to outlive this run.
+            raise _undecided(in_doubt) from None
         try:
             return writer.client.replace(RESOURCE_CLAIMS, body, subresource=subresource)
         except ConflictError:

@@ -315,6 +315,32 @@ def test_who_has_lost_the_lease_writes_nothing(server: ScriptedServer, cluster: 
     assert not server.asked
 
 
+class LostAfter:
+    """A lease that is lost after so many writes."""
+
+    fence = 1
+
+    def __init__(self, writes: int) -> None:
+        self._left = writes
+
+    @property
+    def is_lost(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def test_a_write_in_doubt_keeps_its_note_though_the_lease_is_lost_before_it_is_decided(
+    server: ScriptedServer, cluster: Cluster
+) -> None:
+    server.will_answer(WITH_FINALIZER, NO_ANSWER, WITH_FINALIZER)
+
+    (outcome,) = write_all(server.client(), cluster, [a_plan()], lease=LostAfter(writes=2))
+
+    assert isinstance(outcome, Failed)
+    assert outcome.doubtful == (UID,)
+    assert WrittenAllocation.objects.get().claim_uid == UID
+
+
 def test_a_claim_reserved_by_an_earlier_try_gets_another_version_before_its_pod_is_bound(
     server: ScriptedServer, cluster: Cluster
 ) -> None:
