@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.machine import machine
-from benchmarks.table import aligned
+from benchmarks.table import aligned, renew
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.client import Client
 from tests.fake_nvml.machine import FakeMachine
 from tests.integration.devclusters import running_devcluster
 from tests.integration.nodeagent.rig import AgentProcess, ApiServer, eventually
 
-BEGIN: Final = "<!-- figures of `make bench-nodeagent` from here -->"
-END: Final = "<!-- to here -->"
 NODE: Final = "bench-node"
 GPUS: Final = 8
 SETTLING_SECONDS: Final = 20
@@ -148,7 +146,7 @@ def figures(costs: tuple[Cost, ...], facts: JsonObject) -> str:
     )
     lines = [f"- {name}: {value}" for name, value in facts.items()]
     table = aligned([head, *(one.row for one in costs)])
-    return "\n".join((*lines, "", table, "", *wanted)) + "\n"
+    return "\n".join((*lines, "", table, "", *wanted))
 
 
 def main() -> None:
@@ -165,11 +163,7 @@ def main() -> None:
     written = figures(costs, facts)
     print(written)
     if options.document:
-        text = options.document.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        after = rest.partition(END)[2]
-        renewed = f"{before}{BEGIN}\n\n{written}\n{END}{after}"
-        options.document.write_text(renewed, encoding="utf-8")
+        renew(options.document, written)
     if options.json:
         result = {"machine": facts, "processes": [one.to_json() for one in costs]}
         options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

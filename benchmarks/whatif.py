@@ -32,7 +32,7 @@ from benchmarks.fleets import (  # noqa: E402 - Django had to be set up first
     node_name,
 )
 from benchmarks.machine import machine  # noqa: E402
-from benchmarks.table import aligned, duration  # noqa: E402
+from benchmarks.table import aligned, duration, renew  # noqa: E402
 from dra_console.allocator.model import JsonObject  # noqa: E402
 from dra_console.scheduling.whatif.answering import Answer, Sources, answer  # noqa: E402
 from dra_console.scheduling.whatif.decoding import decode_scenario  # noqa: E402
@@ -40,8 +40,6 @@ from dra_console.scheduling.whatif.rights import Rights  # noqa: E402
 from dra_console.scheduling.whatif.states import Chosen, State  # noqa: E402
 from dra_console.sync.collector import look_less_often  # noqa: E402
 
-BEGIN: Final = "<!-- figures of `make bench-whatif` from here -->"
-END: Final = "<!-- to here -->"
 TARGET_SECONDS: Final = 2.0
 HELD_SHARE: Final = 0.5
 """Of the GPUs."""
@@ -176,7 +174,7 @@ def figures(rows: list[Row], facts: JsonObject) -> str:
         for row in rows
     ]
     told = "\n".join(f"- {name}: {value}" for name, value in facts.items())
-    return f"{told}\n\n{aligned([header, *lines])}\n"
+    return f"{told}\n\n{aligned([header, *lines])}"
 
 
 def main() -> None:
@@ -201,11 +199,7 @@ def main() -> None:
     written = figures(rows, facts)
     print(written)
     if options.document:
-        text = options.document.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        after = rest.partition(END)[2]
-        renewed = f"{before}{BEGIN}\n\n{written}\n{END}{after}"
-        options.document.write_text(renewed, encoding="utf-8")
+        renew(options.document, written)
     if options.json:
         result = {"machine": facts, "rows": [row.to_json() for row in rows]}
         options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
