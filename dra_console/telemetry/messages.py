@@ -128,8 +128,6 @@ _READINGS: Final = {
 }
 """Least, most, and from where on a number is a library's word for "not available"."""
 
-READING_NAMES: Final = tuple(_READINGS)
-
 
 class Sample(msgspec.Struct, frozen=True, tag_field="type", tag="sample"):
     """Readings of every device of the agent's pool at one moment."""
