@@ -15,7 +15,8 @@ from dra_console.scheduling.attempts.comparison import (
 )
 from dra_console.scheduling.models import Outcome
 from dra_console.web.presenters.attempts import SIGNS
-from dra_console.web.presenters.explanation import NO_NODE, VERDICTS
+from dra_console.web.presenters.node_verdicts import NO_NODE
+from dra_console.web.presenters.verdict_tiles import VERDICTS
 from dra_console.web.wording import counted
 
 NAMES_SHOWN: Final = 6

@@ -1,12 +1,7 @@
 from typing import Any
 
-from dra_console.web.presenters.explanation import (
-    NAMES_DRAWN,
-    NODES_DRAWN,
-    ROWS_DRAWN,
-    TABLE_ROWS,
-    explanation_of,
-)
+from dra_console.web.presenters.explanation import ROWS_DRAWN, TABLE_ROWS, explanation_of
+from dra_console.web.presenters.node_verdicts import NAMES_DRAWN, NODES_DRAWN
 from dra_console.web.presenters.reader import Reader
 
 EVERYBODY = Reader(namespaces=None)
