@@ -15,10 +15,11 @@ from dra_console.devcluster.errors import (
     BadRequestError,
     Cause,
     ConflictError,
+    ForbiddenError,
     InvalidError,
     PreconditionFailedError,
 )
-from dra_console.devcluster.eventlog import EventType, Stored
+from dra_console.devcluster.eventlog import EventType
 from dra_console.devcluster.metadata import (
     Deletion,
     check_preconditions,
@@ -34,6 +35,7 @@ from dra_console.devcluster.metadata import (
     text,
     timestamp,
 )
+from dra_console.devcluster.stored import Stored
 from dra_console.kube.kinds import (
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
@@ -131,6 +133,9 @@ def creation(kind: Kind, value: JsonObject, *, namespace: JsonObject | None) -> 
         ForbiddenError, InvalidError: a rule of the kind.
 
     """
+    metadata = metadata_of(value)
+    if namespace is not None:
+        _check_open(namespace, kind, text(metadata, "name"))
     admit_create(kind, value, namespace=namespace)
     metadata = metadata_of(value)
     for field in SYSTEM_FIELDS:
@@ -219,3 +224,20 @@ def _keep_system_fields(kind: Kind, metadata: JsonObject, old: JsonObject) -> No
         )
         cause = Cause("metadata.finalizers", "FieldValueForbidden", message)
         raise InvalidError.of(kind, text(old, "name"), (cause,))
+
+
+def _check_open(namespace: JsonObject, kind: Kind, name: str) -> None:
+    metadata = metadata_of(namespace)
+    if "deletionTimestamp" not in metadata:
+        return
+    namespace_name = text(metadata, "name")
+    message = (
+        f'{kind.plural} "{name}" is forbidden: unable to create new content in namespace'
+        f" {namespace_name} because it is being terminated"
+    )
+    cause = Cause(
+        "metadata.namespace",
+        "NamespaceTerminating",
+        f"namespace {namespace_name} is being terminated",
+    )
+    raise ForbiddenError(message, kind=kind, name=name, causes=(cause,))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
-from dra_console.devcluster.eventlog import Stored
 from dra_console.devcluster.fields import inside
 from dra_console.devcluster.metadata import now
 from dra_console.devcluster.store import Store
+from dra_console.devcluster.stored import Stored
 from dra_console.kube.kinds import EVENTS
 
 LIFE: Final = timedelta(hours=1)

@@ -7,14 +7,13 @@ kind. Everything here runs on the event loop's thread.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import orjson
-
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.errors import GoneError
+from dra_console.devcluster.stored import Stored
 from dra_console.kube.kinds import Kind
 
 
@@ -24,33 +23,6 @@ class EventType(StrEnum):
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """One object at one version. `value` is shared: read it, never change it."""
-
-    namespace: str
-    """Empty for cluster-scoped kinds."""
-
-    name: str
-    resource_version: int
-    value: JsonObject
-    raw: bytes
-    """`value` as JSON, ready to be sent; it begins with `apiVersion` and `kind`."""
-
-    type_length: int
-    """How many bytes of `raw` those two take, with the brace before and the comma behind."""
-
-    @property
-    def without_type(self) -> bytes:
-        """The JSON without `apiVersion` and `kind`, as a list carries it."""
-        return b"{" + self.raw[self.type_length :]
-
-    def copy(self) -> JsonObject:
-        """Return the object for the caller to change."""
-        copied: JsonObject = orjson.loads(self.raw)
-        return copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +89,27 @@ class EventLog:
                 f" (kept: {self.oldest_version} to {self.resource_version})"
             )
         return self._events[resource_version - self.oldest_version :]
+
+    def rewound(
+        self, objects: Mapping[tuple[str, str], Stored], *, kind: Kind, to: int
+    ) -> Mapping[tuple[str, str], Stored]:
+        """Return what the objects of a kind, by namespace and name, were at a version.
+
+        Raises:
+            GoneError: the log does not reach back so far, or never got that far.
+
+        """
+        if to == self.resource_version:
+            return objects
+        before = dict(objects)
+        for event in reversed(self.after(to)):
+            if event.kind != kind:
+                continue
+            if event.previous is None:
+                del before[event.stored.key]
+            else:
+                before[event.stored.key] = event.previous
+        return before
 
     async def changed(self, kind: Kind | None, *, timeout_seconds: float | None) -> None:
         """Return after the next write of `kind` (any for `None`) or when the time is over."""

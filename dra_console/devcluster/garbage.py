@@ -17,11 +17,12 @@ import structlog
 from dra_console.allocator.decoding.reading import Fields
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.errors import GoneError, NotFoundError
-from dra_console.devcluster.eventlog import Event, EventType, Stored
+from dra_console.devcluster.eventlog import Event, EventType
 from dra_console.devcluster.fields import inside
 from dra_console.devcluster.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from dra_console.devcluster.resources import RESOURCES
 from dra_console.devcluster.store import Store
+from dra_console.devcluster.stored import Stored
 from dra_console.kube.kinds import NODES, PODS, Kind
 
 log = structlog.get_logger()

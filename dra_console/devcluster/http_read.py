@@ -20,13 +20,13 @@ from dra_console.devcluster.errors import (
     InvalidError,
     TooLargeVersionError,
 )
-from dra_console.devcluster.eventlog import Stored
 from dra_console.devcluster.http_paths import Target
 from dra_console.devcluster.http_request import Request
 from dra_console.devcluster.http_response import Form, Response, accepted_form, json_response
 from dra_console.devcluster.metadata import now
 from dra_console.devcluster.selectors import Selector, parse_selector
 from dra_console.devcluster.store import Store
+from dra_console.devcluster.stored import Stored
 from dra_console.devcluster.tables import table
 from dra_console.kube.kinds import Kind
 

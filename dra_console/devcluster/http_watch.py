@@ -14,7 +14,7 @@ import orjson
 
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.errors import Cause, GoneError, InvalidError, StatusError
-from dra_console.devcluster.eventlog import Event, EventType, Stored, Subscription
+from dra_console.devcluster.eventlog import Event, EventType, Subscription
 from dra_console.devcluster.http_paths import Target
 from dra_console.devcluster.http_read import OBJECT_FORMS, resource_version_of, selector_of
 from dra_console.devcluster.http_request import Request
@@ -22,6 +22,7 @@ from dra_console.devcluster.http_response import Form, Stream, accepted_form
 from dra_console.devcluster.metadata import now
 from dra_console.devcluster.selectors import Selector
 from dra_console.devcluster.store import Store
+from dra_console.devcluster.stored import Stored
 from dra_console.devcluster.tables import table
 from dra_console.kube.kinds import Kind
 

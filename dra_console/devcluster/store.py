@@ -9,20 +9,13 @@ Objects go in and come out as copies; a caller may change what it holds.
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import orjson
-
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.changes import Change, creation, named, removal, replacement
-from dra_console.devcluster.errors import (
-    AlreadyExistsError,
-    Cause,
-    ConflictError,
-    ForbiddenError,
-    NotFoundError,
-)
-from dra_console.devcluster.eventlog import Event, EventLog, EventType, Stored, Subscription
+from dra_console.devcluster.errors import AlreadyExistsError, ConflictError, NotFoundError
+from dra_console.devcluster.eventlog import Event, EventLog, EventType, Subscription
 from dra_console.devcluster.journal import Entry, Journal
 from dra_console.devcluster.metadata import Deletion, metadata_of, text
+from dra_console.devcluster.stored import Stored, key_of, raw_of
 from dra_console.kube.kinds import BY_PLURAL, NAMESPACES, Kind
 
 KEPT_EVENTS: Final = 4_000
@@ -58,9 +51,8 @@ class Store:
         self._journal = Journal(path)
         self._objects: dict[Kind, dict[tuple[str, str], Stored]] = {}
         for plural, raw in self._journal.objects():
-            stored = _stored(raw)
-            key = (stored.namespace, stored.name)
-            self._objects.setdefault(BY_PLURAL[plural], {})[key] = stored
+            stored = Stored.read(raw)
+            self._objects.setdefault(BY_PLURAL[plural], {})[stored.key] = stored
         events = [_event(entry) for entry in self._journal.entries()]
         self._log = EventLog(
             events,
@@ -106,17 +98,7 @@ class Store:
             GoneError: the log does not reach back so far.
 
         """
-        objects = self._objects.get(kind, {})
-        if resource_version != self.resource_version:
-            objects = dict(objects)
-            for event in reversed(self._log.after(resource_version)):
-                if event.kind != kind:
-                    continue
-                key = (event.stored.namespace, event.stored.name)
-                if event.previous is None:
-                    del objects[key]
-                else:
-                    objects[key] = event.previous
+        objects = self._log.rewound(self._objects.get(kind, {}), kind=kind, to=resource_version)
         keys = sorted(key for key in objects if namespace is None or key[0] == namespace)
         return tuple(objects[key] for key in keys)
 
@@ -170,11 +152,11 @@ class Store:
         taken = self._objects.get(kind, {})
         value = named(kind, obj)
         for _ in range(GENERATED_NAME_TRIES):
-            if _key_of(value) not in taken:
+            if key_of(value) not in taken:
                 break
             value = named(kind, obj)
-        key = _key_of(value)
-        namespace = self._open_namespace(kind, *key) if kind.namespaced else None
+        key = key_of(value)
+        namespace = self.get(NAMESPACES, "", key[0]) if kind.namespaced else None
         change = creation(kind, value, namespace=namespace)
         if key in taken:
             raise AlreadyExistsError.of(kind, key[1])
@@ -219,7 +201,7 @@ class Store:
             ConflictError: another write to the object came between.
 
         """
-        key = _key_of(change.value)
+        key = key_of(change.value)
         if self._objects.get(change.kind, {}).get(key) is not change.previous:
             raise ConflictError.of(change.kind, key[1])
         if change.is_empty:
@@ -229,7 +211,7 @@ class Store:
         gone = change.type is EventType.DELETED
         last = change.last_state if gone else change.value
         metadata_of(last)["resourceVersion"] = str(version)
-        stored = _stored(orjson.dumps({**_type_of(last), **last}))
+        stored = Stored.read(raw_of(last))
         entry = Entry(
             resource_version=version,
             type=change.type,
@@ -259,48 +241,11 @@ class Store:
         """Close the file; the store cannot be used afterwards."""
         self._journal.close()
 
-    def _open_namespace(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        found = self.get(NAMESPACES, "", namespace)
-        if "deletionTimestamp" in metadata_of(found):
-            message = (
-                f'{kind.plural} "{name}" is forbidden: unable to create new content in namespace'
-                f" {namespace} because it is being terminated"
-            )
-            cause = Cause(
-                "metadata.namespace",
-                "NamespaceTerminating",
-                f"namespace {namespace} is being terminated",
-            )
-            raise ForbiddenError(message, kind=kind, name=name, causes=(cause,))
-        return found
-
-
-def _key_of(value: JsonObject) -> tuple[str, str]:
-    metadata = metadata_of(value)
-    return text(metadata, "namespace"), text(metadata, "name")
-
-
-def _stored(raw: bytes) -> Stored:
-    value: JsonObject = orjson.loads(raw)
-    metadata = metadata_of(value)
-    return Stored(
-        namespace=text(metadata, "namespace"),
-        name=text(metadata, "name"),
-        resource_version=int(text(metadata, "resourceVersion")),
-        value=value,
-        raw=raw,
-        type_length=len(orjson.dumps(_type_of(value))),
-    )
-
-
-def _type_of(value: JsonObject) -> JsonObject:
-    return {"apiVersion": value["apiVersion"], "kind": value["kind"]}
-
 
 def _event(entry: Entry) -> Event:
     return Event(
         EventType(entry.type),
         BY_PLURAL[entry.plural],
-        _stored(entry.value),
-        _stored(entry.previous) if entry.previous is not None else None,
+        Stored.read(entry.value),
+        Stored.read(entry.previous) if entry.previous is not None else None,
     )
