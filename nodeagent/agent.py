@@ -38,6 +38,7 @@ from nodeagent.own_node import OwnNode
 from nodeagent.preparing import describing_of, edits_of, mps_of
 from nodeagent.publish.publisher import Publisher
 from nodeagent.starting import alone, check_char_links, make_directories, recover_claims
+from nodeagent.telemetry.details import DetailsLook
 from nodeagent.telemetry.outbox import Outbox
 from nodeagent.telemetry.sampler import Sampler
 from nodeagent.threads import Threads
@@ -95,7 +96,10 @@ class Agent:
         )
         reader = gpus_to_serve(config, boot_id=boot_id, prepared_devices=self._prepared_devices)
         self._sampler = Sampler(
-            reader, on_inventory=self._take_inventory, on_sample=self._outbox.offer
+            reader,
+            details=DetailsLook(reader),
+            on_inventory=self._take_inventory,
+            on_sample=self._outbox.offer,
         )
         self._reports = Reports()
         self._watcher = Watcher(

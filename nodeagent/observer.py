@@ -13,6 +13,7 @@ from nodeagent.config import Config
 from nodeagent.devices.model import Inventory
 from nodeagent.gpus import gpus_to_watch
 from nodeagent.linking import link_of
+from nodeagent.telemetry.details import DetailsLook
 from nodeagent.telemetry.outbox import Outbox
 from nodeagent.telemetry.sampler import Sampler
 from nodeagent.threads import Threads
@@ -30,7 +31,9 @@ class Observer:
         """Make the parts; `config` names a console."""
         reader = gpus_to_watch(config)
         outbox = Outbox()
-        self._sampler = Sampler(reader, on_inventory=_note, on_sample=outbox.offer)
+        self._sampler = Sampler(
+            reader, details=DetailsLook(reader), on_inventory=_note, on_sample=outbox.offer
+        )
         link = link_of(config, source=reader.source, boot_id=boot_id, outbox=outbox)
         if link is None:
             raise ValueError("an observer needs a console")

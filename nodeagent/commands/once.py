@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from nodeagent.config import Config
+from nodeagent.devices.details import Details
 from nodeagent.devices.errors import DevicesError
 from nodeagent.devices.events import Vitals
 from nodeagent.devices.model import Device, Inventory, Reading
@@ -26,11 +27,13 @@ def once(config: Config, *, now: datetime | None = None) -> JsonObject:
     gpus = gpus_to_watch(config)
     absence: str | None = None
     readings: tuple[Reading, ...] = ()
+    details: tuple[Details, ...] = ()
     vitals: tuple[Vitals, ...] = ()
     inventory = Inventory((), gpus.source)
     try:
         inventory = Inventory.of(gpus.discover(), source=gpus.source)
         readings = gpus.read()
+        details = gpus.details()
         vitals = gpus.vitals()
     except DevicesError as error:
         absence = str(error)
@@ -53,6 +56,7 @@ def once(config: Config, *, now: datetime | None = None) -> JsonObject:
         "absence": absence,
         "devices": [_device(device) for device in inventory.devices],
         "readings": [_plain(asdict(reading)) for reading in readings],
+        "details": [_details(one) for one in details],
         "vitals": [_plain(asdict(one)) for one in vitals],
         "health": [_health(one) for one in health],
     }
@@ -73,6 +77,13 @@ def _device(device: Device) -> JsonObject:
     # Its partitions are devices of their own, and the serial names one board for ever.
     del facts["partitions"], facts["serial"]
     return {"name": device.name, **_plain(facts)}
+
+
+def _details(one: Details) -> JsonObject:
+    told = asdict(one)
+    # Whose processes they are is looked up by an agent that goes on.
+    del told["processes"], told["process_count"]
+    return _plain(told)
 
 
 def _health(one: DeviceHealth) -> JsonObject:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from nodeagent.devices.control import Instance
+from nodeagent.devices.details import Details
 from nodeagent.devices.errors import DriverTimeoutError
 from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.mig import Partition
 from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import MEBIBYTE, PROFILES, Board, gpus
+from nodeagent.devices.simulated_details import gpu_details
 from nodeagent.devices.simulated_faults import SimulatedFaults
 from nodeagent.devices.simulated_mig import SimulatedMig
 
@@ -46,6 +48,7 @@ class Load:
     memory_goal: float = 0.0
     celsius: float = AMBIENT_CELSIUS
     is_busy: bool = False
+    millijoules: int = 0
 
     def step(self, *, busy: bool) -> None:
         """Advance by one second."""
@@ -90,6 +93,7 @@ class SimulatedGpus:
     faults: SimulatedFaults = field(init=False)
     mig: SimulatedMig = field(init=False)
     _gpus: tuple[Gpu, ...] = field(init=False)
+    _readings: tuple[Reading, ...] = field(default=(), init=False)
     _loads: dict[str, Load] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _answered_at: float = field(default_factory=time.monotonic, init=False)
@@ -117,10 +121,23 @@ class SimulatedGpus:
         there = tuple(gpu for gpu in self._discovered() if not self.faults.is_lost(gpu))
         inventory = Inventory.of(there, source=self.source)
         with self._lock:
-            return tuple(
+            self._readings = tuple(
                 self._reading(device, busy=device.name in busy)
                 for device in inventory.devices
                 if device.partition is None or device.name in busy or device.partition.instance
+            )
+            return self._readings
+
+    def details(self) -> tuple[Details, ...]:
+        """Tell what fits the last readings."""
+        self.faults.pass_through()
+        gpus = {gpu.name: gpu for gpu in self._gpus}
+        with self._lock:
+            return tuple(
+                self._details(reading, gpus[reading.device])
+                if reading.device in gpus
+                else Details(device=reading.device)
+                for reading in self._readings
             )
 
     def processes(self) -> tuple[GpuProcess, ...]:
@@ -182,7 +199,22 @@ class SimulatedGpus:
         load.step(busy=busy)
         if device.partition is not None:
             return _partition_reading(device.name, device.partition, load)
-        return _gpu_reading(device, load, board=PROFILES[self.profile][device.gpu.minor].board)
+        reading = _gpu_reading(device, load, board=self._board(device.gpu))
+        load.millijoules += reading.power_milliwatts or 0
+        return reading
+
+    def _details(self, reading: Reading, gpu: Gpu) -> Details:
+        load = self._loads.get(gpu.uuid)
+        return gpu_details(
+            reading,
+            gpu,
+            self._board(gpu),
+            energy_millijoules=0 if load is None else load.millijoules,
+            recovery_action=self.faults.vitals(gpu).recovery_action,
+        )
+
+    def _board(self, gpu: Gpu) -> Board:
+        return PROFILES[self.profile][gpu.minor].board
 
 
 def _gpu_reading(device: Device, load: Load, *, board: Board) -> Reading:

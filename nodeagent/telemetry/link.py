@@ -8,7 +8,7 @@ for each connection, because kubelet renews it there.
 import asyncio
 import random
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from nodeagent.claims.ledger import Ledger
+from nodeagent.devices.details import Details
 from nodeagent.fields import FieldError
 from nodeagent.health.report import Reports
 from nodeagent.telemetry.messages import (
@@ -133,6 +134,7 @@ class Link:
     async def _talk(self, connection: ClientConnection, *, interval_seconds: float) -> None:
         seq = 0
         last_sent: datetime | None = None
+        told: Mapping[str, Details] | None = None
         claims_due = time.monotonic()
         while True:
             await self._outbox.wait(max(0.0, claims_due - time.monotonic()))
@@ -151,11 +153,13 @@ class Link:
                 if since is None or since < 0 or since >= interval_seconds * EARLY_FRACTION:
                     seq += 1
                     last_sent = sample.taken_at
-                    await connection.send(self._sample(sample, seq=seq))
+                    is_news = sample.details is not told
+                    await connection.send(self._sample(sample, seq=seq, tells_details=is_news))
+                    told = sample.details
 
-    def _sample(self, sample: Sample, *, seq: int) -> str:
+    def _sample(self, sample: Sample, *, seq: int, tells_details: bool) -> str:
         report = None if self._reports is None else self._reports.current()
-        return encode_sample(sample, seq=seq, report=report)
+        return encode_sample(sample, seq=seq, report=report, tells_details=tells_details)
 
 
 async def _drain(connection: ClientConnection) -> None:

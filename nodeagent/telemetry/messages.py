@@ -5,8 +5,8 @@ A reading that the board does not offer is left out, never sent as 0.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -14,6 +14,8 @@ from typing import Final
 from nodeagent import __version__
 from nodeagent.cdi.spec import qualified_name
 from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.devices.details import Details, DeviceProcess
+from nodeagent.devices.events import RecoveryAction
 from nodeagent.devices.model import Reading, Source
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
 from nodeagent.health.report import DeviceHealth, HealthReport, Status
@@ -38,6 +40,8 @@ class Sample:
 
     taken_at: datetime
     readings: tuple[Reading, ...]
+    details: Mapping[str, Details] = field(default_factory=dict)
+    """By device, as last looked at; the same object until that is done again."""
 
 
 class Naming(StrEnum):
@@ -79,14 +83,22 @@ def encode_hello(identity: Identity) -> str:
     return _encode(hello)
 
 
-def encode_sample(sample: Sample, *, seq: int, report: HealthReport | None = None) -> str:
+def encode_sample(
+    sample: Sample, *, seq: int, report: HealthReport | None = None, tells_details: bool = True
+) -> str:
     """Make a frame of readings; `seq` grows with each frame of the connection.
 
-    Devices in trouble are in it also without readings, as lost ones are.
+    Devices in trouble are in it also without readings, as lost ones are. Details are complete
+    where they are told, and told only when they are new.
     """
     health = {} if report is None else {one.device: one for one in report.devices}
+    details = sample.details if tells_details else {}
     devices: list[Json] = [
-        {**_reading(reading), **_health(health.pop(reading.device, None))}
+        {
+            **_reading(reading),
+            **_health(health.pop(reading.device, None)),
+            **_details(details.get(reading.device)),
+        }
         for reading in sample.readings
     ]
     devices += [
@@ -144,6 +156,32 @@ def _health(found: DeviceHealth | None) -> JsonObject:
     if found is None:
         return {}
     return {"health": {"status": found.status.value.lower(), "message": found.message}}
+
+
+def _details(found: Details | None) -> JsonObject:
+    if found is None:
+        return {}
+    told = _told(found)
+    del told["device"]
+    return {"details": told}
+
+
+def _told(it: Details | DeviceProcess) -> JsonObject:
+    """Spell what is known, under the names that the fields have here."""
+    values = {one.name: getattr(it, one.name) for one in fields(it)}
+    return {name: _spelled(value) for name, value in values.items() if value is not None}
+
+
+def _spelled(value: object) -> Json:
+    if isinstance(value, RecoveryAction):
+        return value.name.lower().replace("_", "-")
+    if isinstance(value, DeviceProcess):
+        return _told(value)
+    if isinstance(value, tuple):
+        return [_spelled(one) for one in value]
+    if isinstance(value, bool | int | str):
+        return value
+    raise TypeError(f"{type(value).__name__} is not on the wire")
 
 
 def _claim(entry: Entry, *, driver: str) -> JsonObject:

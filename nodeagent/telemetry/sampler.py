@@ -16,6 +16,7 @@ import structlog
 
 from nodeagent.devices.errors import DriverTimeoutError, NoDriverError
 from nodeagent.devices.model import GpuReader, Inventory, Reading
+from nodeagent.telemetry.details import DetailsLook
 from nodeagent.telemetry.messages import Sample
 
 log = structlog.get_logger()
@@ -33,10 +34,12 @@ class Sampler:
         self,
         reader: GpuReader,
         *,
+        details: DetailsLook,
         on_inventory: Callable[[Inventory], None],
         on_sample: Callable[[Sample], None],
     ) -> None:
         self._reader = reader
+        self._details = details
         self._on_inventory = on_inventory
         self._on_sample = on_sample
         self._stopping = threading.Event()
@@ -102,7 +105,8 @@ class Sampler:
         while due < until:
             readings = self._reader.read()
             self._readings = MappingProxyType({reading.device: reading for reading in readings})
-            self._on_sample(Sample(datetime.now(UTC), readings))
+            taken_at = datetime.now(UTC)
+            self._on_sample(Sample(taken_at, readings, self._details.current()))
             # A slow read skips turns instead of bunching them.
             due = max(due + SAMPLE_SECONDS, time.monotonic())
             if self._stopping.wait(due - time.monotonic()):
@@ -111,8 +115,7 @@ class Sampler:
     def _without_answer(self, error: DriverTimeoutError, *, is_news: bool) -> None:
         if is_news:
             log.error("gpu driver does not answer", reason=str(error))
-        # Old readings would look like new ones.
-        self._readings = MappingProxyType({})
+        self._forget_readings()
         self.has_looked.set()
 
     def _without_driver(self, error: NoDriverError, *, is_news: bool) -> None:
@@ -120,10 +123,15 @@ class Sampler:
             log.error("no gpu driver", reason=str(error))
         self._absence = str(error)
         self._reader.close()
-        self._readings = MappingProxyType({})
+        self._forget_readings()
         if self._inventory is None:
             # An empty pool says that the agent is up; devices that were known stay: their
             # claims are on the node, driver or not.
             self._inventory = Inventory((), self._reader.source)
             self._on_inventory(self._inventory)
         self.has_looked.set()
+
+    def _forget_readings(self) -> None:
+        # Old ones would look like new ones.
+        self._readings = MappingProxyType({})
+        self._details.forget()

@@ -11,6 +11,8 @@ import pytest
 from dra_console.telemetry.messages import Claims, Hello, decode_frame, encode_welcome
 from dra_console.telemetry.messages import Sample as ConsoleSample
 from nodeagent.claims.entry import Entry, PlannedDevice, State
+from nodeagent.devices.details import Details, DeviceProcess
+from nodeagent.devices.events import RecoveryAction
 from nodeagent.devices.model import Reading, Source
 from nodeagent.fields import FieldError
 from nodeagent.health.report import DeviceHealth, HealthReport, Status
@@ -50,6 +52,52 @@ READINGS = (
     ),
     Reading(device="gpu-0-mig-1g5gb-19-2", uuid="MIG-0a2ab4e8-55a6-5f43-8a5b-1d2c3b4a5e6f"),
 )
+DETAILS = {
+    "gpu-0": Details(
+        device="gpu-0",
+        memory_reserved_bytes=612_000_000,
+        memory_controller_percent=41,
+        encoder_percent=0,
+        decoder_percent=7,
+        bar1_used_bytes=3_145_728,
+        bar1_total_bytes=137_438_953_472,
+        power_limit_milliwatts=700_000,
+        energy_millijoules=5_000_000_000,
+        memory_temperature_celsius=71,
+        slowdown_temperature_celsius=92,
+        graphics_clock_megahertz=1980,
+        memory_clock_megahertz=2619,
+        video_clock_megahertz=1545,
+        sm_clock_limit_megahertz=1980,
+        clock_limits=("power-cap",),
+        performance_state=0,
+        fan_percent=30,
+        ecc_corrected_errors=2,
+        ecc_uncorrected_errors=0,
+        ecc_corrected_errors_ever=17,
+        ecc_uncorrected_errors_ever=1,
+        remapped_rows_corrected=1,
+        remapped_rows_uncorrected=0,
+        is_row_remap_pending=False,
+        has_row_remap_failed=False,
+        has_retired_pages_pending=False,
+        pcie_generation=5,
+        pcie_lanes=16,
+        pcie_replays=0,
+        recovery_action=RecoveryAction.GPU_RESET,
+        process_count=3,
+        processes=(
+            DeviceProcess(
+                pid=4211,
+                memory_used_bytes=68_000_000_000,
+                pod_uid="0a1b2c3d-0000-4000-8000-00000000000a",
+                container_id="c" * 64,
+            ),
+            DeviceProcess(pid=17),
+        ),
+    ),
+    "gpu-1": Details(device="gpu-1", clock_limits=(), process_count=0, processes=()),
+}
 REPORT = HealthReport(
     (
         DeviceHealth(device="gpu-0", status=Status.HEALTHY, message="", since=NOW),
@@ -119,7 +167,7 @@ def agents_frames() -> dict[str, str]:
     return {
         "hello": encode_hello(identity),
         "hello-observer": encode_hello(observer),
-        "sample": encode_sample(Sample(NOW, READINGS), seq=1, report=REPORT),
+        "sample": encode_sample(Sample(NOW, READINGS, DETAILS), seq=1, report=REPORT),
         "claims": encode_claims(ENTRIES, driver="gpu.nvidia.com", seq=2),
         "claims-none": encode_claims((), driver="gpu.nvidia.com", seq=7),
     }

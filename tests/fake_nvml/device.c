@@ -230,6 +230,31 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *cou
   return SUCCESS;
 }
 
+/* --- details --- */
+
+typedef struct { uint64_t total, available, used; } bar1;
+nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(void *handle, bar1 *info) {
+  GPU_OR_RETURN(handle);
+  *info = (bar1){128ULL << 30, (128ULL << 30) - 3000, 3000};
+  return SUCCESS;
+}
+
+static nvmlReturn_t engine(const gpu *g, const char *key, long otherwise, unsigned *percent, unsigned *microseconds) {
+  *microseconds = 167000;
+  return told(g, key, otherwise, percent);
+}
+nvmlReturn_t nvmlDeviceGetEncoderUtilization(void *handle, unsigned *percent, unsigned *microseconds) { GPU_OR_RETURN(handle); return engine(g, "encoder", 0, percent, microseconds); }
+nvmlReturn_t nvmlDeviceGetDecoderUtilization(void *handle, unsigned *percent, unsigned *microseconds) { GPU_OR_RETURN(handle); return engine(g, "decoder", 7, percent, microseconds); }
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned *milliwatts) { GPU_OR_RETURN(handle); return told(g, "power-limit", 700000, milliwatts); }
+nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *millijoules) { GPU_OR_RETURN(handle); *millijoules = 5000000000ULL; return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(void *handle, unsigned threshold, unsigned *celsius) { GPU_OR_RETURN(handle); return threshold == 1 ? told(g, "slowdown", 92, celsius) : INVALID_ARGUMENT; }
+nvmlReturn_t nvmlDeviceGetMaxClockInfo(void *handle, unsigned clock, unsigned *megahertz) { GPU_OR_RETURN(handle); return clock > 3 ? INVALID_ARGUMENT : told(g, "clock-limit", 1980, megahertz); }
+nvmlReturn_t nvmlDeviceGetPerformanceState(void *handle, unsigned *state) { GPU_OR_RETURN(handle); return told(g, "pstate", 0, state); }
+nvmlReturn_t nvmlDeviceGetFanSpeed(void *handle, unsigned *percent) { GPU_OR_RETURN(handle); return told(g, "fan", -1, percent); }
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(void *handle, unsigned *generation) { GPU_OR_RETURN(handle); return told(g, "pcie", 5, generation); }
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(void *handle, unsigned *lanes) { GPU_OR_RETURN(handle); return told(g, "lanes", 16, lanes); }
+nvmlReturn_t nvmlDeviceGetPcieReplayCounter(void *handle, unsigned *replays) { GPU_OR_RETURN(handle); return told(g, "replays", 0, replays); }
+
 /* --- modes --- */
 
 nvmlReturn_t nvmlDeviceGetComputeMode(void *handle, unsigned *mode) {
@@ -267,7 +292,8 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(void *handle, unsigned kind, unsigned c
   GPU_OR_RETURN(handle);
   unsigned found;
   if (kind > 1 || counter > 1) return INVALID_ARGUMENT;
-  nvmlReturn_t answer = told(g, kind ? "uncorrected" : "corrected", g->board->has_ecc ? 0 : -1, &found);
+  const char *keys[] = {"corrected", "uncorrected", "corrected-ever", "uncorrected-ever"};
+  nvmlReturn_t answer = told(g, keys[kind + 2 * counter], g->board->has_ecc ? 0 : -1, &found);
   *errors = answer == SUCCESS ? found : 0;
   return answer;
 }
@@ -299,7 +325,9 @@ nvmlReturn_t nvmlDeviceGetFieldValues(void *handle, int count, field_value *valu
   GPU_OR_RETURN(handle);
   for (int i = 0; i < count; i++) {
     values[i].type = 1;
-    values[i].code = values[i].id == 230 ? told(g, "recovery", g->board->architecture < 7 ? -1 : 0, &values[i].value.u32) : NOT_SUPPORTED;
+    values[i].code = NOT_SUPPORTED;
+    if (values[i].id == 82) values[i].code = told(g, "memory-temperature", -1, &values[i].value.u32);
+    if (values[i].id == 230) values[i].code = told(g, "recovery", g->board->architecture < 7 ? -1 : 0, &values[i].value.u32);
   }
   return SUCCESS;
 }

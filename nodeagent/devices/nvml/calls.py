@@ -89,6 +89,20 @@ class Calls:
         self._unsupported.clear()
 
 
+def field_value(handle: object, field_id: int) -> int:
+    """Ask for one of NVML's numbered fields.
+
+    Raises:
+        pynvml.NVMLError: the GPU does not tell it.
+
+    """
+    (told,) = pynvml.nvmlDeviceGetFieldValues(handle, [field_id])
+    if told.nvmlReturn != pynvml.NVML_SUCCESS:
+        raise pynvml.NVMLError(told.nvmlReturn)
+    value: int = told.value.uiVal
+    return value
+
+
 def required(call: Callable[[], Answer]) -> Answer:
     """Ask for something without which there is nothing to tell.
 

@@ -19,7 +19,7 @@ def gpu_reading(name: str, uuid: str, handle: object, *, calls: Calls) -> Readin
     rates = calls.optional(
         uuid, "utilisation", lambda: pynvml.nvmlDeviceGetUtilizationRates(handle)
     )
-    memory = _memory(uuid, handle, calls=calls)
+    memory = memory_of(uuid, handle, calls=calls)
     return Reading(
         device=name,
         uuid=uuid,
@@ -48,7 +48,7 @@ def partition_reading(name: str, uuid: str, handle: object, *, calls: Calls) -> 
         DevicesError: as `Calls.optional`.
 
     """
-    memory = _memory(uuid, handle, calls=calls)
+    memory = memory_of(uuid, handle, calls=calls)
     return Reading(
         device=name,
         uuid=uuid,
@@ -58,7 +58,13 @@ def partition_reading(name: str, uuid: str, handle: object, *, calls: Calls) -> 
     )
 
 
-def _memory(uuid: str, handle: object, *, calls: Calls) -> Any:  # noqa: ANN401 - pynvml is untyped
+def memory_of(uuid: str, handle: object, *, calls: Calls) -> Any:  # noqa: ANN401 - pynvml is untyped
+    """Ask for the memory of a GPU or partition; `None` where it is not told.
+
+    Raises:
+        DevicesError: as `Calls.optional`.
+
+    """
     # Version 1 of the call counts the driver's own reserve as used.
     return calls.optional(
         uuid,
@@ -80,7 +86,12 @@ def processes_on(device: str, uuid: str, handle: object, *, calls: Calls) -> tup
     drawing = calls.optional(
         uuid, "graphics processes", lambda: pynvml.nvmlDeviceGetGraphicsRunningProcesses(handle)
     )
-    by_pid = {one.pid: one.usedGpuMemory for one in (*(drawing or ()), *(computing or ()))}
+    # Clients of a control daemon; the driver lists them apart.
+    sharing = calls.optional(
+        uuid, "mps processes", lambda: pynvml.nvmlDeviceGetMPSComputeRunningProcesses(handle)
+    )
+    listed = (*(drawing or ()), *(sharing or ()), *(computing or ()))
+    by_pid = {one.pid: one.usedGpuMemory for one in listed}
     return tuple(
         GpuProcess(device=device, pid=pid, memory_bytes=memory)
         for pid, memory in sorted(by_pid.items())

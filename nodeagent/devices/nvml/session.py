@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import pynvml
 
 from nodeagent.devices.control import Instance
+from nodeagent.devices.details import Details
 from nodeagent.devices.errors import BusyError, NoDriverError, UnsupportedError
 from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.gpu_process import GpuProcess
@@ -24,6 +25,7 @@ from nodeagent.devices.nvml.calls import (
     changing,
     required,
 )
+from nodeagent.devices.nvml.details import gpu_details, partition_details
 from nodeagent.devices.nvml.facts import switches_without_reset
 from nodeagent.devices.nvml.known import KnownGpus
 from nodeagent.devices.nvml.readings import gpu_reading, partition_reading, processes_on
@@ -34,6 +36,16 @@ from nodeagent.devices.settings import Settings
 Found = TypeVar("Found")
 
 UNKNOWN_AT_START: Final = "may this process open /dev/nvidiactl? A container must be privileged"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A whole GPU or a partition, by the name that the pool has for it."""
+
+    name: str
+    uuid: str
+    handle: object
+    is_whole: bool
 
 
 @dataclass(slots=True)
@@ -82,6 +94,12 @@ class NvmlSession:
             # Partitions that were just made have no handles yet.
             self.discover()
         return self._from_each(self._readings_of)
+
+    def details(self) -> tuple[Details, ...]:
+        """Read what `read` leaves out."""
+        if not self._is_open or self._has_changed:
+            self.discover()
+        return self._from_each(self._details_of)
 
     def processes(self) -> tuple[GpuProcess, ...]:
         """List the processes of every device that `read` reads."""
@@ -191,19 +209,25 @@ class NvmlSession:
         return tuple(found)
 
     def _processes_of(self, gpu: Gpu, handle: object) -> Iterator[GpuProcess]:
-        if gpu.is_offered_whole:
-            yield from processes_on(gpu.name, gpu.uuid, handle, calls=self._calls)
-        for partition in gpu.partitions:
-            its_handle = self._known.handles.get(partition.uuid or "")
-            if its_handle is not None and partition.uuid is not None:
-                name = device_name(gpu.minor, partition)
-                yield from processes_on(name, partition.uuid, its_handle, calls=self._calls)
+        for part in self._parts_of(gpu, handle):
+            yield from processes_on(part.name, part.uuid, part.handle, calls=self._calls)
 
     def _readings_of(self, gpu: Gpu, handle: object) -> Iterator[Reading]:
+        for part in self._parts_of(gpu, handle):
+            read = gpu_reading if part.is_whole else partition_reading
+            yield read(part.name, part.uuid, part.handle, calls=self._calls)
+
+    def _details_of(self, gpu: Gpu, handle: object) -> Iterator[Details]:
+        for part in self._parts_of(gpu, handle):
+            read = gpu_details if part.is_whole else partition_details
+            yield read(part.name, part.uuid, part.handle, calls=self._calls)
+
+    def _parts_of(self, gpu: Gpu, handle: object) -> Iterator[_Part]:
+        """Yield what of a GPU the pool offers: itself, and its partitions that exist."""
         if gpu.is_offered_whole:
-            yield gpu_reading(gpu.name, gpu.uuid, handle, calls=self._calls)
+            yield _Part(gpu.name, gpu.uuid, handle, is_whole=True)
         for partition in gpu.partitions:
             its_handle = self._known.handles.get(partition.uuid or "")
             if its_handle is not None and partition.uuid is not None:
                 name = device_name(gpu.minor, partition)
-                yield partition_reading(name, partition.uuid, its_handle, calls=self._calls)
+                yield _Part(name, partition.uuid, its_handle, is_whole=False)

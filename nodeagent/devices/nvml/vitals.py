@@ -9,7 +9,7 @@ import pynvml
 
 from nodeagent.devices.events import RecoveryAction, RowRemap, Vitals
 from nodeagent.devices.nodes import missing_nodes
-from nodeagent.devices.nvml.calls import Calls, GpuLostError, refuse_without_driver
+from nodeagent.devices.nvml.calls import Calls, GpuLostError, field_value, refuse_without_driver
 
 RECOVERY_ACTION_FIELD: Final = 230
 TOO_HOT: Final = 0x40
@@ -74,7 +74,7 @@ class Physician:
             is_lost=False,
             is_monitored=is_monitored,
             needs_reset=code == pynvml.NVML_ERROR_RESET_REQUIRED,
-            recovery_action=ask("recovery action", lambda: _recovery_action(handle)),
+            recovery_action=ask("recovery action", lambda: recovery_action(handle)),
             row_remap=ask("row remap", lambda: _row_remap(handle)),
             ecc_corrected=ask("corrected ecc", lambda: _ecc(handle, corrected=True)),
             ecc_uncorrected=ask("uncorrected ecc", lambda: _ecc(handle, corrected=False)),
@@ -103,11 +103,14 @@ def probe(handle: object) -> int:
     return 0
 
 
-def _recovery_action(handle: object) -> RecoveryAction | None:
-    (told,) = pynvml.nvmlDeviceGetFieldValues(handle, [RECOVERY_ACTION_FIELD])
-    if told.nvmlReturn != pynvml.NVML_SUCCESS:
-        raise pynvml.NVMLError(told.nvmlReturn)
-    number = told.value.uiVal
+def recovery_action(handle: object) -> RecoveryAction:
+    """Ask what the driver recommends to bring the GPU back.
+
+    Raises:
+        pynvml.NVMLError: it does not say.
+
+    """
+    number = field_value(handle, RECOVERY_ACTION_FIELD)
     known = frozenset(action.value for action in RecoveryAction)
     return RecoveryAction(number) if number in known else RecoveryAction.UNKNOWN
 

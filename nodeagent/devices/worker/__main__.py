@@ -34,8 +34,8 @@ from nodeagent.devices.worker.messages import (
 
 CALLS: Final = frozenset(
     {
-        "discover", "read", "vitals", "processes", "create_partition", "destroy_partition",
-        "instances", "set_mig_mode", "set_compute_mode",
+        "discover", "read", "details", "vitals", "processes", "instances", "create_partition",
+        "destroy_partition", "set_mig_mode", "set_compute_mode",
     }
 )  # fmt: skip
 PROGRESS_SECONDS: Final = 1.0

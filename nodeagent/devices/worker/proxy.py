@@ -11,21 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
 
 from nodeagent.devices import driver_library, driver_programs
 from nodeagent.devices.control import Instance
+from nodeagent.devices.details import Details
 from nodeagent.devices.errors import (
-    BusyError,
     DevicesError,
     DriverChangedError,
     DriverTimeoutError,
     NoDriverError,
-    PlacementTakenError,
-    UnsupportedError,
 )
 from nodeagent.devices.events import DriverEvent, Vitals
 from nodeagent.devices.gpu_process import GpuProcess
@@ -41,6 +39,7 @@ from nodeagent.devices.worker.metrics import (
     WORKERS_STARTED,
 )
 from nodeagent.devices.worker.process import WorkerProcess
+from nodeagent.devices.worker.refusals import refusal
 
 log = structlog.get_logger()
 Result = TypeVar("Result")
@@ -49,6 +48,7 @@ DEADLINES: Final[Mapping[str, float]] = MappingProxyType(
     {
         "discover": 15.0,
         "read": 5.0,
+        "details": 5.0,
         "vitals": 2.0,
         "processes": 5.0,
         "instances": 10.0,
@@ -63,20 +63,6 @@ DEADLINES: Final[Mapping[str, float]] = MappingProxyType(
 SILENCE_SECONDS: Final = 30.0
 EVENTS_KEPT: Final = 1000
 """A storm of events says nothing new after so many."""
-
-ERRORS: Final[Mapping[str, type[DevicesError]]] = MappingProxyType(
-    {
-        kind.__name__: kind
-        for kind in (
-            BusyError,
-            DriverChangedError,
-            DriverTimeoutError,
-            NoDriverError,
-            PlacementTakenError,
-            UnsupportedError,
-        )
-    }
-)
 
 
 @dataclass(slots=True)
@@ -119,6 +105,9 @@ class WorkerGpus:
     def read(self) -> tuple[Reading, ...]:
         self._let_go_of_a_driver_that_goes()
         return self._look("read", result=tuple[Reading, ...])
+
+    def details(self) -> tuple[Details, ...]:
+        return self._look("details", result=tuple[Details, ...])
 
     def processes(self) -> tuple[GpuProcess, ...]:
         return self._look("processes", result=tuple[GpuProcess, ...])
@@ -194,7 +183,7 @@ class WorkerGpus:
                 worker = self._living_worker()
                 answer = worker.ask(call, arguments, seconds=self.deadlines[call])
             if answer.error is not None:
-                _raise(*answer.error)
+                raise refusal(*answer.error)
         except DevicesError as error:
             CALL_ERRORS.labels(call, type(error).__name__).inc()
             raise
@@ -244,9 +233,3 @@ class WorkerGpus:
             log.warning("device nodes missing", gpus=sorted(without))
             driver_programs.make_nodes(self.settings.driver_root, sorted(without))
         self._without_nodes = without
-
-
-def _raise(kind: str, message: str) -> NoReturn:
-    if kind in ERRORS:
-        raise ERRORS[kind](message)
-    raise DevicesError(f"{kind}: {message}")

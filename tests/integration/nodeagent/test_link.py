@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,6 +16,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from nodeagent.claims.ledger import Ledger
+from nodeagent.devices.details import Details
 from nodeagent.devices.model import Reading, Source
 from nodeagent.telemetry import link as link_module
 from nodeagent.telemetry.link import Link
@@ -78,9 +79,9 @@ class Node:
     link: Link
     thread: threading.Thread
 
-    def sample(self, second: float) -> None:
+    def sample(self, second: float, details: Mapping[str, Details] | None = None) -> None:
         reading = Reading(device="gpu-0", uuid="GPU-0", utilisation_percent=int(second) % 100)
-        self.outbox.offer(Sample(NOW + timedelta(seconds=second), (reading,)))
+        self.outbox.offer(Sample(NOW + timedelta(seconds=second), (reading,), details or {}))
 
     def prepare(self, uid: str) -> None:
         with self.ledger.held():
@@ -262,3 +263,22 @@ async def test_nothing_that_feeds_the_link_waits_for_it(node: Node) -> None:
         node.outbox.note_claims()
 
     assert datetime.now(UTC) - began < timedelta(seconds=5)
+
+
+async def test_details_are_told_when_they_are_new_and_again_on_a_new_connection(
+    console: Console, node: Node
+) -> None:
+    first, second = (
+        {"gpu-0": Details(device="gpu-0", fan_percent=percent)} for percent in (30, 31)
+    )
+    async with console.serving():
+        for at, details in enumerate((first, first, second, second)):
+            node.sample(at, details)
+            await console.frames_of("sample", at + 1)
+        await console.connections[-1].close()
+        await console.frames_of("hello", 2)
+        node.sample(4, second)
+        samples = await console.frames_of("sample", 5)
+
+    told = [frame["devices"][0].get("details") for frame in samples]
+    assert told == [{"fan_percent": 30}, None, {"fan_percent": 31}, None, {"fan_percent": 31}]

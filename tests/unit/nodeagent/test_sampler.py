@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from nodeagent.devices.details import Details
 from nodeagent.devices.errors import DriverChangedError, DriverTimeoutError, NoDriverError
 from nodeagent.devices.events import DriverEvent, Vitals
+from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.model import Gpu, Inventory, Reading, Source
 from nodeagent.telemetry import sampler as sampler_module
+from nodeagent.telemetry.details import DetailsLook
 from nodeagent.telemetry.messages import Sample
 from nodeagent.telemetry.sampler import Sampler
 from tests.builders.agents import a_gpu
@@ -35,6 +38,14 @@ class ScriptedGpus:
     def read(self) -> tuple[Reading, ...]:
         self.threads.add(threading.current_thread().name)
         return (Reading(device="gpu-0", uuid="GPU-0", utilisation_percent=3),)
+
+    def details(self) -> tuple[Details, ...]:
+        self.threads.add(threading.current_thread().name)
+        return (Details(device="gpu-0", fan_percent=30),)
+
+    def processes(self) -> tuple[GpuProcess, ...]:
+        self.threads.add(threading.current_thread().name)
+        return ()
 
     def events(self) -> tuple[DriverEvent, ...]:
         return ()
@@ -70,7 +81,12 @@ def start(monkeypatch: pytest.MonkeyPatch) -> "Callable[[ScriptedGpus], Sampling
     def begin(gpus: ScriptedGpus) -> Sampling:
         inventories: list[Inventory] = []
         samples: list[Sample] = []
-        sampler = Sampler(gpus, on_inventory=inventories.append, on_sample=samples.append)
+        sampler = Sampler(
+            gpus,
+            details=DetailsLook(gpus),
+            on_inventory=inventories.append,
+            on_sample=samples.append,
+        )
         return Sampling(sampler, inventories, samples)
 
     return begin
@@ -100,6 +116,7 @@ def test_readings_come_one_after_the_other_from_one_thread(
     assert sampling.sampler.readings()["gpu-0"].utilisation_percent == 3
     times = [sample.taken_at for sample in sampling.samples]
     assert times == sorted(times)
+    assert {sample.details["gpu-0"].fan_percent for sample in sampling.samples} == {30}
 
 
 def test_a_rescan_tells_of_new_hardware_and_only_of_new(

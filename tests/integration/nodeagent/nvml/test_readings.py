@@ -2,6 +2,8 @@
 
 import pytest
 
+from nodeagent.devices.details import Details
+from nodeagent.devices.events import RecoveryAction
 from nodeagent.devices.settings import MigPolicy
 from tests.fake_nvml.machine import FakeMachine
 from tests.integration.nodeagent.nvml.conftest import Connect
@@ -125,3 +127,69 @@ def test_processes_are_listed_by_the_device_that_they_use(
         ("gpu-0", 10, 500),
         ("gpu-1-mig-3g20gb-9-4", 11, 600),
     ]
+
+
+def test_details_are_in_the_wires_units_and_what_a_board_does_not_tell_is_not_reported(
+    machine: FakeMachine, connect: Connect
+) -> None:
+    machine.add(
+        "H100-80",
+        throttle=0x4 | 0x20 | 0x1000,
+        uncorrected=1,
+        rows="2,1,1,0",
+        recovery=1,
+        lanes=8,
+        **{"corrected-ever": 9, "memory-temperature": 71},
+    )
+    machine.add("T4", fan=35, pstate=32, retired=1)
+    gpus = connect()
+    gpus.discover()
+
+    hopper, turing = gpus.details()
+
+    assert hopper == Details(
+        device="gpu-0",
+        memory_reserved_bytes=5000,
+        memory_controller_percent=40,
+        encoder_percent=0,
+        decoder_percent=7,
+        bar1_used_bytes=3000,
+        bar1_total_bytes=128 << 30,
+        power_limit_milliwatts=700_000,
+        energy_millijoules=5_000_000_000,
+        memory_temperature_celsius=71,
+        slowdown_temperature_celsius=92,
+        graphics_clock_megahertz=1980,
+        memory_clock_megahertz=1980,
+        video_clock_megahertz=1980,
+        sm_clock_limit_megahertz=1980,
+        clock_limits=("power-cap", "software-thermal", "other"),
+        performance_state=0,
+        fan_percent=None,
+        ecc_corrected_errors=0,
+        ecc_uncorrected_errors=1,
+        ecc_corrected_errors_ever=9,
+        ecc_uncorrected_errors_ever=0,
+        remapped_rows_corrected=2,
+        remapped_rows_uncorrected=1,
+        is_row_remap_pending=True,
+        has_row_remap_failed=False,
+        has_retired_pages_pending=None,
+        pcie_generation=5,
+        pcie_lanes=8,
+        pcie_replays=0,
+        recovery_action=RecoveryAction.GPU_RESET,
+    )
+    assert (turing.fan_percent, turing.has_retired_pages_pending) == (35, True)
+    assert (turing.remapped_rows_corrected, turing.is_row_remap_pending) == (None, None)
+    assert (turing.performance_state, turing.recovery_action) == (None, None)
+    assert turing.memory_temperature_celsius is None
+
+
+def test_a_partition_tells_no_details_of_its_gpu(machine: FakeMachine, connect: Connect) -> None:
+    uuid = machine.add("A100-40", mig=1)
+    gpus = connect(MigPolicy.DYNAMIC)
+    gpus.discover()
+    gpus.create_partition(uuid, 9, 4)
+
+    assert gpus.details() == (Details(device="gpu-0-mig-3g20gb-9-4", memory_reserved_bytes=5000),)
