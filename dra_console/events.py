@@ -6,13 +6,16 @@ that whoever reads on hearing of a change sees it:
 - `claims_changed` and `inventory_changed` are Django signals for other rooms of
   this process (`scheduling` starts an attempt on them).
 - `publish_on_commit` sends a topic's name to the browsers subscribed to it. The
-  message carries no object: each browser fetches again with its own rights.
+  message carries no object: each browser fetches again with its own rights. When it was
+  is noted, too (`topic_ages`), for pages that subscribe a moment later.
 """
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from channels.layers import channel_layers
 from django.db import transaction
 from django.dispatch import Signal
+
+from dra_console.topic_ages import note_changes
 
 claims_changed = Signal()
 """Sent after claims, templates or pods changed in the mirror, with `cluster_id`, `plural` and the
@@ -65,11 +68,17 @@ def publish_on_commit(*topics: str) -> None:
 
 def publish(*topics: str) -> None:
     """Send topics' names to their subscribers now; several at once cost little more than one."""
-    async_to_sync(announce)(*topics)
+    note_changes(topics)
+    async_to_sync(_send)(*topics)
 
 
 async def announce(*topics: str) -> None:
     """Send topics' names to their subscribers now, from a consumer."""
+    await sync_to_async(note_changes, thread_sensitive=False)(topics)
+    await _send(*topics)
+
+
+async def _send(*topics: str) -> None:
     layer = channel_layers["default"]
     for topic in topics:
         await layer.group_send(topic, {"type": BROWSER_MESSAGE, "topic": topic})

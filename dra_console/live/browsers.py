@@ -11,11 +11,14 @@ bound of its own; one task per browser sends as fast as the browser reads.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+import structlog
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import AbstractBaseUser
+from redis import RedisError
 
 from dra_console.live.allowance import FrameAllowance
 from dra_console.live.closing import CloseCode, ClosingError
@@ -27,6 +30,7 @@ from dra_console.live.tick import running_tick
 from dra_console.live.topics import Topic, TopicKind, allowed_topics, parse_topic
 from dra_console.telemetry.messages import FrameError
 from dra_console.telemetry.states import NodeKey
+from dra_console.topic_ages import seconds_since_changes
 
 CHECK_SECONDS: Final = 50
 """A disabled account's sockets end within a minute, the check's own time included."""
@@ -36,6 +40,8 @@ OUTBOX_LIMIT: Final = 2 * TOPICS_LIMIT + 48
 """Readings and a change of every topic, and some answers; only a flood of requests is cut."""
 
 REQUESTS_PER_SECOND: Final = 2
+
+log = structlog.get_logger()
 
 
 class BrowserConsumer(GuardedConsumer):
@@ -111,7 +117,14 @@ class BrowserConsumer(GuardedConsumer):
             if topics[text].kind is not TopicKind.TELEMETRY:
                 await self.channel_layer.group_add(text, self.channel_name)
         self._watch_nodes()
-        self._answer(subscribed=subscribed, refused=set(request.subscribe) - set(subscribed))
+        ages = await _ages(t for t in subscribed if topics[t].kind is not TopicKind.TELEMETRY)
+        self._answer(
+            subscribed_frame(
+                subscribed=subscribed,
+                refused=set(request.subscribe) - set(subscribed),
+                changed_seconds_ago=ages,
+            )
+        )
 
     async def _drop(self, topics: Iterable[str]) -> None:
         for text in topics:
@@ -129,11 +142,9 @@ class BrowserConsumer(GuardedConsumer):
             ],
         )
 
-    def _answer(self, *, subscribed: Iterable[str], refused: Iterable[str]) -> None:
+    def _answer(self, frame: str) -> None:
         self._answers += 1
-        self._outbox.put(
-            f"answer:{self._answers}", subscribed_frame(subscribed=subscribed, refused=refused)
-        )
+        self._outbox.put(f"answer:{self._answers}", frame)
 
     async def _send_waiting(self) -> None:
         while True:
@@ -149,7 +160,9 @@ class BrowserConsumer(GuardedConsumer):
                 if refused:
                     await self._drop(refused)
                     self._watch_nodes()
-                    self._answer(subscribed=[], refused=refused)
+                    self._answer(
+                        subscribed_frame(subscribed=(), refused=refused, changed_seconds_ago={})
+                    )
 
     async def _user(self) -> AbstractBaseUser:
         user = await _signed_in_user(self._session_key)
@@ -168,6 +181,16 @@ async def _signed_in_user(session_key: str) -> AbstractBaseUser | None:
 
 async def _allowed(user: AbstractBaseUser, topics: Iterable[Topic]) -> frozenset[Topic]:
     return await database_sync_to_async(allowed_topics, thread_sensitive=False)(user, list(topics))
+
+
+async def _ages(topics: Iterable[str]) -> Mapping[str, float | None]:
+    asked = list(topics)
+    try:
+        return dict(await sync_to_async(seconds_since_changes, thread_sensitive=False)(asked))
+    except RedisError as error:
+        # Not known; the page refreshes itself then, as after any change.
+        log.warning("ages of topics not read", error=str(error))
+        return dict.fromkeys(asked)
 
 
 def _signed_out() -> ClosingError:

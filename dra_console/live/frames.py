@@ -1,6 +1,6 @@
 """The browsers' wire: what they may ask for and what they are told, as JSON text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, TypeAlias
 
@@ -49,9 +49,23 @@ def changed_frame(topic: str) -> str:
     return _encode({"topic": topic, "changed": True})
 
 
-def subscribed_frame(*, subscribed: Iterable[str], refused: Iterable[str]) -> str:
-    """Answer a request for topics."""
-    return _encode({"subscribed": sorted(subscribed), "refused": sorted(refused)})
+def subscribed_frame(
+    *,
+    subscribed: Iterable[str],
+    refused: Iterable[str],
+    changed_seconds_ago: Mapping[str, float | None],
+) -> str:
+    """Answer a request for topics, with the age of their last changes as far as it is known.
+
+    A page that was asked for before a change and subscribed after it can tell that it missed it.
+    """
+    return _encode(
+        {
+            "subscribed": sorted(subscribed),
+            "refused": sorted(refused),
+            "changed_seconds_ago": changed_seconds_ago,
+        }
+    )
 
 
 def telemetry_frame(topic: str, state: NodeState, *, seq: int, now: datetime) -> str:

@@ -12,9 +12,11 @@
  * Written by the server, read by live.js:
  *   data-topics="devices.1 telemetry.1.gpu-01"   on any elements: the topics this page needs. Elements may come and go
  *                                                with htmx swaps; topics follow them.
- *   data-refresh-on="devices.1 claims.1"         on htmx elements with hx-trigger="refresh": when one of the topics
- *                                                changes (and after each reconnect) they get the event "refresh";
- *                                                later, while somebody has something in there in hand.
+ *   data-refresh-on="devices.1 claims.1"         on htmx elements with an id and hx-trigger="refresh": when one of the
+ *                                                topics changes, changed between their being asked for and the
+ *                                                subscription, and after each reconnect, they get the event "refresh";
+ *                                                later, while somebody has something in there in hand, or while the
+ *                                                answer to the last one is awaited; again, if that was an error.
  *   data-refresh-steadily                        on such htmx elements: they get "refresh" every 5 s, for ages that grow.
  * Written by live.js:
  *   <html data-live="connecting|live|offline">   state of the socket; server renders data-live="offline" (true without
@@ -55,14 +57,20 @@ const SILENCE_MS = 40_000;
 const REFRESH_DEBOUNCE_MS = 150;
 /** How often elements are refreshed whose contents change without a topic: ages and counts. */
 const REFRESH_STEADILY_MS = 5_000;
-/** How often a refresh looks whether the person has let go of what it would replace. */
-const REFRESH_RETRY_MS = 500;
+/** How often a refresh looks whether what it would replace is let go of, and has what it asked for. */
+const REFRESH_RETRY_MS = 300;
+/** How long after an answer that was an error, or none, the same is asked for again. */
+const REFRESH_AFTER_ERROR_MS = 5_000;
 const CLOSED_SIGNED_OUT = 4401;
 
 /** Topics named anywhere on the page, as a Set. */
 function topicsOnPage() {
   const named = document.querySelectorAll("[data-topics]");
   return new Set([...named].flatMap((element) => element.dataset.topics.split(/\s+/).filter(Boolean)));
+}
+
+function elementsRefreshedOn(topic) {
+  return [...document.querySelectorAll(`[data-refresh-on~="${CSS.escape(topic)}"]`)];
 }
 
 /** Shows the socket's state as an attribute for the style sheet and as a word for people. */
@@ -89,23 +97,53 @@ function isInHand(element) {
     || element.querySelector("details[data-menu][open], :is(input, select, textarea):focus") !== null;
 }
 
+/**
+ * Elements to be refreshed, by id: while one waits, what an earlier request brings may stand in its place.
+ *
+ * htmx would drop a request that waits for another one of an element which is replaced meanwhile, and with it the last
+ * word on what changed; and what a form asked for is lost if its target is replaced before the answer. So no refresh
+ * begins while anything is under way to the same place. Forms end a refresh that is, by hx-sync="#place:replace".
+ */
 class RefreshQueue {
   #due = new Set();
   #timer = null;
+  #underWay = new Set();
+  #askedAtMs = new Map();
+
+  constructor() {
+    document.addEventListener("htmx:beforeSend", ({ detail }) => {
+      this.#underWay.add(detail.target.id);
+      this.#askedAtMs.set(detail.target.id, performance.now());
+    });
+    document.addEventListener("htmx:afterRequest", ({ detail }) => {
+      this.#underWay.delete(detail.target.id);
+      if (detail.elt.matches("[data-refresh-on]") && (detail.xhr.status === 0 || detail.xhr.status >= 500)) {
+        setTimeout(() => this.add([detail.elt]), REFRESH_AFTER_ERROR_MS);
+      }
+    });
+  }
 
   add(elements) {
-    for (const element of elements) {
-      this.#due.add(element);
+    for (const { id } of elements) {
+      this.#due.add(id);
     }
     this.#timer ??= setTimeout(() => this.#run(), REFRESH_DEBOUNCE_MS);
   }
 
+  /** Whether the element shows what was so at that moment, or something later. */
+  shows(element, momentMs) {
+    // What came with the page itself was asked for when it was.
+    return (this.#askedAtMs.get(element.id) ?? 0) > momentMs;
+  }
+
   #run() {
     this.#timer = null;
-    const due = [...this.#due].filter((element) => element.isConnected);
-    this.#due = new Set(due.filter(isInHand));
+    const due = [...this.#due].map((id) => document.getElementById(id)).filter(Boolean);
+    this.#due.clear();
     for (const element of due) {
-      if (!this.#due.has(element)) {
+      if (isInHand(element) || this.#underWay.has(element.id)) {
+        this.#due.add(element.id);
+      } else {
         window.htmx?.trigger(element, "refresh");
       }
     }
@@ -200,6 +238,7 @@ class LiveSocket {
         this.#subscribed.delete(topic);
         this.#refused.add(topic);
       }
+      this.#catchUp(message.changed_seconds_ago);
       return;
     }
     if (!message.topic) {
@@ -207,9 +246,18 @@ class LiveSocket {
     }
     document.dispatchEvent(new CustomEvent(`topic:${message.topic}`, { detail: message }));
     if (message.changed) {
-      this.#refreshes.add(document.querySelectorAll(`[data-refresh-on~="${CSS.escape(message.topic)}"]`));
+      this.#refreshes.add(elementsRefreshedOn(message.topic));
     } else {
       document.dispatchEvent(new CustomEvent("readings", { detail: message }));
+    }
+  }
+
+  /** Refreshes what changed after it was asked for and before anybody would have told. */
+  #catchUp(changedSecondsAgo) {
+    for (const [topic, seconds] of Object.entries(changedSecondsAgo)) {
+      const changedAtMs = performance.now() - (seconds ?? 0) * 1000;
+      const missed = elementsRefreshedOn(topic).filter((element) => !this.#refreshes.shows(element, changedAtMs));
+      this.#refreshes.add(missed);
     }
   }
 

@@ -13,10 +13,12 @@ from django.test import Client as HttpClient
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus
 
+from dra_console import topic_ages
 from dra_console.allocator.model import JsonObject
 from dra_console.events import announce, claim_topic, claims_topic, devices_topic
 from dra_console.mirror.models import ClaimState, Cluster, ResourceClaim
 from dra_console.telemetry import records
+from dra_console.topic_ages import KEPT_SECONDS
 from tests.builders.frames import a_device_sample, a_hello, a_sample, as_text
 from tests.builders.reviews import Reviews, Right, a_review_server
 from tests.integration.live.conftest import Console, closing_of, sign_in
@@ -24,9 +26,15 @@ from tests.integration.live.conftest import Console, closing_of, sign_in
 NODE_TOPIC = "telemetry.{}.gpu-01"
 
 
-async def ask_for(browser: ClientConnection, *topics: str) -> JsonObject:
+class Answer(msgspec.Struct):
+    subscribed: list[str]
+    refused: list[str]
+    changed_seconds_ago: dict[str, float | None]
+
+
+async def ask_for(browser: ClientConnection, *topics: str) -> Answer:
     await browser.send(json.dumps({"subscribe": topics}))
-    return await next_frame(browser, having="subscribed")
+    return msgspec.convert(await next_frame(browser, having="subscribed"), Answer)
 
 
 class DeviceReadings(msgspec.Struct):
@@ -108,6 +116,37 @@ async def test_changed_topic_reaches_only_its_subscribers(
             "changed": True,
         }
         assert (await next_frame(other, having="changed"))["topic"] == claims_topic(cluster.pk)
+
+
+async def test_answer_to_a_subscription_says_how_long_ago_its_topics_changed(
+    console: Console, cluster: Cluster, admin_session: str
+) -> None:
+    changed, unchanged = devices_topic(cluster.pk), claims_topic(cluster.pk)
+    await announce(changed)
+
+    async with console.browser(admin_session) as browser:
+        answer = await ask_for(browser, changed, unchanged, NODE_TOPIC.format(cluster.pk))
+
+    assert answer.changed_seconds_ago == {
+        changed: pytest.approx(30, abs=30),
+        unchanged: KEPT_SECONDS,
+    }
+
+
+async def test_age_of_a_change_is_unknown_while_redis_cannot_be_read(
+    console: Console,
+    cluster: Cluster,
+    admin_session: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nobody_answers = redis.Redis.from_url("redis://127.0.0.1:1")
+    monkeypatch.setattr(topic_ages, "_redis", lambda: nobody_answers)
+
+    async with console.browser(admin_session) as browser:
+        answer = await ask_for(browser, devices_topic(cluster.pk))
+
+    assert answer.subscribed == [devices_topic(cluster.pk)]
+    assert answer.changed_seconds_ago == {devices_topic(cluster.pk): None}
 
 
 async def test_sample_is_on_the_page_within_two_seconds(
@@ -194,10 +233,8 @@ async def test_foreign_claim_is_refused_as_if_it_did_not_exist(
     async with console.browser(researcher_session) as browser:
         answer = await ask_for(browser, *topics.values())
 
-    assert answer == {
-        "subscribed": [topics[own.uid]],
-        "refused": sorted([topics[foreign.uid], topics["uid-of-none"]]),
-    }
+    assert answer.subscribed == [topics[own.uid]]
+    assert answer.refused == sorted([topics[foreign.uid], topics["uid-of-none"]])
 
 
 async def test_devices_and_readings_need_the_right_to_list_slices_and_nodes(
@@ -208,7 +245,7 @@ async def test_devices_and_readings_need_the_right_to_list_slices_and_nodes(
     async with console.browser(researcher_session) as browser:
         answer = await ask_for(browser, *topics)
 
-    assert answer == {"subscribed": [], "refused": topics}
+    assert (answer.subscribed, answer.refused) == ([], topics)
 
 
 async def test_topic_of_another_cluster_or_of_nothing_is_refused(
@@ -218,7 +255,7 @@ async def test_topic_of_another_cluster_or_of_nothing_is_refused(
     async with console.browser(admin_session) as browser:
         answer = await ask_for(browser, *topics)
 
-    assert answer == {"subscribed": [], "refused": sorted(topics)}
+    assert (answer.subscribed, answer.refused) == ([], sorted(topics))
 
 
 async def test_rights_in_one_cluster_open_no_topic_of_another(
@@ -234,7 +271,7 @@ async def test_rights_in_one_cluster_open_no_topic_of_another(
         async with console.browser(admin_session) as browser:
             answer = await ask_for(browser, *here, *there)
 
-    assert answer == {"subscribed": sorted(here), "refused": sorted(there)}
+    assert (answer.subscribed, answer.refused) == (sorted(here), sorted(there))
 
 
 async def test_topic_that_is_no_longer_wanted_is_no_longer_told(
@@ -265,7 +302,7 @@ async def test_right_that_is_withdrawn_ends_the_subscription_at_the_next_check(
         await ask_for(browser, topic)
         reviews.rights.clear()
 
-        assert await next_frame(browser, having="refused") == {"subscribed": [], "refused": [topic]}
+        assert (await next_frame(browser, having="refused"))["refused"] == [topic]
 
 
 async def test_disabled_account_s_socket_is_closed_at_the_next_check(

@@ -94,9 +94,17 @@ def test_node_that_never_had_an_agent_has_no_devices() -> None:
 
 
 def test_answer_lists_what_is_subscribed_and_what_is_refused() -> None:
-    text = subscribed_frame(subscribed=["devices.1"], refused=["claim.1.b", "claim.1.a"])
+    text = subscribed_frame(
+        subscribed=["devices.1"],
+        refused=["claim.1.b", "claim.1.a"],
+        changed_seconds_ago={"devices.1": 0.5},
+    )
 
-    assert json.loads(text) == {"subscribed": ["devices.1"], "refused": ["claim.1.a", "claim.1.b"]}
+    assert json.loads(text) == {
+        "subscribed": ["devices.1"],
+        "refused": ["claim.1.a", "claim.1.b"],
+        "changed_seconds_ago": {"devices.1": 0.5},
+    }
 
 
 def test_request_may_leave_out_either_list() -> None:
