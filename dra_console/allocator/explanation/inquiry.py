@@ -11,12 +11,10 @@ from dra_console.allocator.explanation.explanation import (
     ExplainedOutcome,
     Explanation,
     Suggestion,
-    Together,
 )
 from dra_console.allocator.explanation.findings import Finder, Finding
 from dra_console.allocator.explanation.grouping import (
     chosen_groups,
-    counts_in,
     group_of,
     plain_groups,
     seen,
@@ -28,12 +26,10 @@ from dra_console.allocator.explanation.judgements import (
     NodeClass,
 )
 from dra_console.allocator.explanation.obstacles import taints_in_the_way, taken_devices
+from dra_console.allocator.explanation.sentences import Sentences
 from dra_console.allocator.explanation.spoilers import spoiler
-from dra_console.allocator.explanation.standings import standing_of
 from dra_console.allocator.explanation.suggestions import Adviser
-from dra_console.allocator.explanation.unknown_names import unknown_names
-from dra_console.allocator.explanation.verdicts import Verdict
-from dra_console.allocator.inventory import DeviceId, Node, Taint
+from dra_console.allocator.inventory import Node, Taint
 from dra_console.allocator.model import AllocationResult, ResourceClaim
 from dra_console.allocator.outcomes import Allocated, BrokenInput, BudgetExhausted
 from dra_console.allocator.search.first_fit import first_fit
@@ -59,6 +55,11 @@ class Inquiry:
     classes: Sequence[NodeClass]
     drifting: Sequence[DriftingDevice]
 
+    @property
+    def sentences(self) -> Sentences:
+        """What there is to say of all devices."""
+        return Sentences(self.index, self.judgements, self.classes, self.drifting)
+
     def allocated(self) -> Explanation:
         """Explain claims that have their devices."""
         results = [claim.allocation for claim in self.claims if claim.allocation is not None]
@@ -81,7 +82,7 @@ class Inquiry:
                 name = found.node.name if found.node else None
                 return self._fits(results, node_name=name, steps=steps, verb="Fits")
             case BrokenInput() as broken:
-                headline = wording.broken(broken, self.claims, self._evidence(broken.device))
+                headline = self.sentences.broken(broken, self.claims)
                 return self._unanswered(
                     ExplainedOutcome.BROKEN, headline, steps=steps, suggestions=self._repairs()
                 )
@@ -110,7 +111,7 @@ class Inquiry:
         return Explanation(
             outcome=ExplainedOutcome.FITS,
             headline=f"{verb}{where}: {devices}.",
-            detail=wording.funnel(counts_in(self.classes, self.drifting)),
+            detail=wording.funnel(self.sentences.counts),
             node=node_name,
             groups=(
                 *chosen_groups(self.classes, node_name, requests, summary=f"chosen: {devices}"),
@@ -127,7 +128,7 @@ class Inquiry:
 
     def _spoiled(self, broken: BrokenInput, *, fits_on: str, steps: int) -> Explanation:
         """Explain what would fit if kube-scheduler did not meet an error on another node."""
-        headline = wording.broken(broken, self.claims, self._evidence(broken.device))
+        headline = self.sentences.broken(broken, self.claims)
         return self._unanswered(
             ExplainedOutcome.BROKEN,
             f"{headline} {wording.spoiled(fits_on)}",
@@ -145,7 +146,7 @@ class Inquiry:
         return Explanation(
             outcome=outcome,
             headline=headline,
-            detail=self._detail(),
+            detail=self.sentences.detail(),
             node=None,
             groups=tuple(plain_groups(self.classes, self.drifting)),
             usage=self.index.usage,
@@ -161,10 +162,11 @@ class Inquiry:
     def _does_not_fit(self, *, steps: int, advises: bool) -> Explanation:
         findings = self._findings()
         order = {node.name: number for number, node in enumerate(self.nodes)}
-        nearest = {each: min(order[place.name] for place in each.places) for each in findings}
-        ranked = sorted(findings, key=lambda each: (findings[each].rank, nearest[each]))
-        closest = [self.nodes[nearest[each]] for each in ranked]
-        headline, together = self._headline(findings, ranked, closest)
+        firsts = {each: min(order[place.name] for place in each.places) for each in findings}
+        ranked = sorted(findings, key=lambda each: (findings[each].rank, firsts[each]))
+        closest = [self.nodes[firsts[each]] for each in ranked]
+        nearest = (findings[ranked[0]], closest[0].name) if ranked else None
+        headline, together = self.sentences.headline(nearest, left_out=self.left_out)
         suggestions: Iterable[Suggestion] = ()
         if advises:
             suggestions = self._advise(
@@ -180,7 +182,7 @@ class Inquiry:
         return Explanation(
             outcome=ExplainedOutcome.DOES_NOT_FIT,
             headline=headline,
-            detail=self._detail(together),
+            detail=self.sentences.detail(together),
             node=None,
             groups=(
                 *(group_of(each, findings[each]) for each in ranked if each.judgements),
@@ -229,55 +231,3 @@ class Inquiry:
             Effort(ADVICE_STEPS),
         )
         return adviser.advise(taints=taints, in_the_way=holders)
-
-    def _headline(
-        self,
-        findings: Mapping[NodeClass, Finding],
-        ranked: Sequence[NodeClass],
-        closest: Sequence[Node],
-    ) -> tuple[str, Together | None]:
-        """Say what decides, and the last step of the funnel if that is a matter of a set."""
-        counts = counts_in(self.classes, self.drifting)
-        if not any(counts.values()):
-            return "No node publishes any device.", None
-        if not ranked:
-            reasons = sorted(set(self.left_out.values()))
-            reason = "; ".join(reasons) or "none is there"
-            return wording.sentence(f"no node may be used: {reason}"), None
-        finding, name = findings[ranked[0]], closest[0].name
-        free = counts[Verdict.FREE]
-        together = Together(free, name, finding.reason, finding.evidence, finding.limit)
-        if finding.standing is None:
-            return wording.sentence(wording.free_but(free, finding.together)), together
-        want = finding.standing.want
-        everywhere = standing_of(
-            want, self.judgements.everywhere(want, self.classes, self.drifting)
-        )
-        text = wording.headline(everywhere, closest=finding.standing, node_name=name)
-        is_one_of_several = len(self.judgements.judge.wants) > 1
-        if is_one_of_several:
-            text = f"{self.judgements.judge.name_of(want)}: {text}"
-        return wording.sentence(text), together if everywhere.is_enough else None
-
-    def _evidence(self, device_id: DeviceId | None) -> str:
-        """Say which clause of which selector fails on a device."""
-        if device_id is None:
-            return ""
-        pool = self.index.inventory.pool(device_id.pool_id)
-        for published in (each for slice_ in pool.slices for each in slice_.devices):
-            judgement = self.judgements.of(published)
-            if published.id == device_id and judgement.verdict is Verdict.SELECTOR_ERROR:
-                return judgement.evidence
-        return ""
-
-    def _detail(self, together: Together | None = None) -> str:
-        """Add up the verdicts, after what the selectors read and no device has."""
-        facts = [published.facts for published, _ in seen(self.classes, self.drifting)]
-        unknown = unknown_names(self.judgements.judge.wants, facts) if facts else ()
-        words = [
-            *map(wording.unknown, unknown),
-            wording.funnel(counts_in(self.classes, self.drifting)),
-        ]
-        if together is not None:
-            words.append(wording.together(together))
-        return " ".join(words)
