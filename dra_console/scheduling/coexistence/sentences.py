@@ -1,45 +1,11 @@
 """What is said of each kind of finding: what it is, more about it, and what to do."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from dra_console.scheduling.coexistence.findings import ClaimRef, FindingKind, PodRef
-
-NAMED_IN_A_SENTENCE: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A finding's names, as far as they may be said, and its facts."""
-
-    claims: tuple[ClaimRef, ...]
-    hidden: int
-    pods: tuple[PodRef, ...]
-    pool: str
-    device: str
-    facts: Mapping[str, str]
-
-    @property
-    def claim(self) -> str:
-        """Name the one claim that the finding is about."""
-        return f"{self.claims[0].namespace}/{self.claims[0].name}" if self.claims else "a claim"
-
-    @property
-    def everyone(self) -> str:
-        """Name all claims, those of other namespaces by their number."""
-        names = list(dict.fromkeys(f"{one.namespace}/{one.name}" for one in self.claims))
-        shown, more = names[:NAMED_IN_A_SENTENCE], len(names) - NAMED_IN_A_SENTENCE
-        if more > 0:
-            shown.append(f"{more} more")
-        if self.hidden:
-            shown.append(
-                "a claim of another namespace"
-                if self.hidden == 1
-                else f"{self.hidden} claims of other namespaces"
-            )
-        return _and(shown)
+from dra_console.scheduling.coexistence.findings import FindingKind
+from dra_console.scheduling.coexistence.naming import NAMED_IN_A_SENTENCE, Named, counted, listed
 
 
 class Said(NamedTuple):
@@ -87,7 +53,7 @@ def _overdrawn_counters(named: Named) -> Said:
 def _no_execute(named: Named) -> Said:
     facts = named.facts
     consumers = int(facts["consumers"])
-    pods = f"{consumers} pod{'' if consumers == 1 else 's'}"
+    pods = counted(facts["consumers"], "pod")
     if "tolerated" in facts:
         return Said(
             f"{named.claim} keeps {named.device} in spite of {facts['taint']}",
@@ -109,7 +75,7 @@ def _no_execute(named: Named) -> Said:
 
 def _vanished(named: Named) -> Said:
     facts = named.facts
-    number = _counted(facts["devices"], "device")
+    number = counted(facts["devices"], "device")
     are = "is" if facts["devices"] == "1" else "are"
     if "whole_pool" in facts:
         headline = f"Pool {named.pool} is gone; {number} of it {are} held by {named.everyone}"
@@ -175,7 +141,7 @@ BLOCKERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 def _stuck(named: Named) -> Said:
     detail, todo = BLOCKERS[named.facts["blocker"]]
-    pods = _and([f"{pod.name} ({pod.note})" for pod in named.pods])
+    pods = listed([f"{pod.name} ({pod.note})" for pod in named.pods])
     finalizers = named.facts.get("finalizers", "")
     words = detail.format(pods=pods or "pods", finalizers=f"finalizer {finalizers}")
     if finalizers and "{finalizers}" not in detail:
@@ -183,7 +149,7 @@ def _stuck(named: Named) -> Said:
     held = int(named.facts["devices"])
     return Said(
         f"{named.claim} was deleted and is still there"
-        + (f", with {_counted(str(held), 'device')}" if held else ""),
+        + (f", with {counted(str(held), 'device')}" if held else ""),
         words,
         todo,
     )
@@ -191,12 +157,12 @@ def _stuck(named: Named) -> Said:
 
 def _stale(named: Named) -> Said:
     facts = named.facts
-    pods = _and([f"{pod.name} ({pod.note})" for pod in named.pods[:NAMED_IN_A_SENTENCE]])
+    pods = listed([f"{pod.name} ({pod.note})" for pod in named.pods[:NAMED_IN_A_SENTENCE]])
     rest = int(facts["consumers"]) - int(facts["done"])
     return Said(
-        f"{named.claim} is reserved for {_counted(facts['done'], 'pod')} that will not use it",
+        f"{named.claim} is reserved for {counted(facts['done'], 'pod')} that will not use it",
         f"{pods}."
-        + (f" {_counted(str(rest), 'other consumer')} still may." if rest else "")
+        + (f" {counted(str(rest), 'other consumer')} still may." if rest else "")
         + " kube-controller-manager takes such reservations back within seconds.",
         "See whether kube-controller-manager runs"
         + ("." if rest else "; where none does, release the claim here."),
@@ -204,7 +170,7 @@ def _stale(named: Named) -> Said:
 
 
 def _unreserved(named: Named) -> Said:
-    devices = _counted(named.facts["devices"], "device")
+    devices = counted(named.facts["devices"], "device")
     if "reserve_ahead" in named.facts:
         return Said(
             f"{named.claim} was allocated ahead and no pod uses its {devices}",
@@ -254,12 +220,3 @@ BY_KIND: Final[Mapping[FindingKind, Callable[[Named], Said]]] = MappingProxyType
         FindingKind.NO_MATCH: _no_match,
     }
 )
-
-
-def _counted(amount: str, noun: str) -> str:
-    return f"{amount} {noun}" if amount == "1" else f"{amount} {noun}s"
-
-
-def _and(names: list[str]) -> str:
-    *others, last = names or [""]
-    return f"{', '.join(others)} and {last}" if others else last

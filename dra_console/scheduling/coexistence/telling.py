@@ -12,13 +12,14 @@ from types import MappingProxyType
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.model import DeviceId, JsonObject
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.coexistence import sentences
 from dra_console.scheduling.coexistence.findings import (
     ClaimRef,
     FindingKind,
     PodRef,
     Severity,
 )
+from dra_console.scheduling.coexistence.naming import Named
+from dra_console.scheduling.coexistence.sentences import BY_KIND
 from dra_console.scheduling.models import Conflict
 
 
@@ -90,7 +91,7 @@ def told(conflict: Conflict, *, namespaces: Collection[str] | None) -> Told:
     ]
     kind = FindingKind(conflict.kind)
     device = body.get("device")
-    named = sentences.Named(
+    named = Named(
         claims=tuple(claims),
         hidden=len(everyone) - len(claims),
         pods=tuple(pods),
@@ -98,7 +99,7 @@ def told(conflict: Conflict, *, namespaces: Collection[str] | None) -> Told:
         device=str(DeviceId(*map(str, device))) if isinstance(device, list) and device else "",
         facts={name: str(value) for name, value in object_of(body.get("facts")).items()},
     )
-    said = sentences.BY_KIND[kind](named)
+    said = BY_KIND[kind](named)
     return Told(
         kind=kind,
         severity=Severity(conflict.severity),
