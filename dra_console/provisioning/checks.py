@@ -24,7 +24,7 @@ from dra_console.allocator.validation.validate import validate_template
 from dra_console.mirror.models import Cluster
 from dra_console.provisioning.class_devices import ClassDevices
 from dra_console.provisioning.form_fields import form_field_of
-from dra_console.provisioning.manifest import DEVICES_PATH
+from dra_console.provisioning.template_parts import DEVICES_PATH
 
 NEAR_MISSES: Final = 3
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import JsonObject
-from dra_console.provisioning.manifest import DEVICES_PATH, REQUEST_PATH, selectors_of
+from dra_console.provisioning.template_parts import DEVICES_PATH, REQUEST_PATH, TemplateParts
+from dra_console.provisioning.wishes import Selectors
 
 _BY_PATH: Final = {
     "metadata.name": "name",
@@ -32,7 +33,7 @@ def form_field_of(path: str, *, template: JsonObject) -> str:
 
 def _selector_field(position: int, template: JsonObject) -> str:
     try:
-        selectors = selectors_of(template)
+        selectors = Selectors.read(TemplateParts.of(template).exactly)
     except DecodeError:
         return ""
     for field, shown in (

@@ -12,22 +12,17 @@ devices are not the form's to change.
 import copy
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 from dra_console.allocator.decoding.reading import Fields
-from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import ALL_DEVICES, EXACT_COUNT, JsonObject
-from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
-from dra_console.provisioning.wishes import MemoryWish, ProductWish, Selectors
-
-DEVICES_PATH: Final = "spec.spec.devices"
-REQUEST_PATH: Final = f"{DEVICES_PATH}.requests[0]"
-REQUEST_NAME: Final = "gpu"
-
-SERVER_SET: Final = frozenset(
-    {"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
+from dra_console.provisioning.template_parts import (
+    SERVER_SET,
+    TemplateParts,
+    complete,
+    new_template,
 )
-"""Members of `metadata` that an API server sets; a new object has none of them."""
+from dra_console.provisioning.wishes import MemoryWish, ProductWish, Selectors
 
 _EXACTLY_ORDER: Final = ("deviceClassName", "allocationMode", "count", "selectors")
 
@@ -68,7 +63,7 @@ def read_form(template: JsonObject) -> ShownTemplate:
         DecodeError: it is no ResourceClaimTemplate of v1, or a field is of the wrong kind.
 
     """
-    read = _Template.of(template)
+    read = TemplateParts.of(template)
     selectors = Selectors.read(read.exactly)
     constraint = _keep_together(read)
     count = read.exactly.integer("count")
@@ -98,23 +93,6 @@ def read_form(template: JsonObject) -> ShownTemplate:
     return ShownTemplate(values, not_shown)
 
 
-def as_submitted(template: JsonObject) -> JsonObject:
-    """Take off what the API server gave a template, so that it can be created elsewhere."""
-    metadata = Fields.at("metadata", template.get("metadata", {})).raw
-    kept: JsonObject = {key: value for key, value in metadata.items() if key not in SERVER_SET}
-    return {**template, "metadata": kept}
-
-
-def selectors_of(template: JsonObject) -> Selectors:
-    """Tell which selector of the form's request means what to the form.
-
-    Raises:
-        DecodeError: as `read_form`.
-
-    """
-    return Selectors.read(_Template.of(template).exactly)
-
-
 def write_form(values: TemplateForm, *, base: JsonObject | None = None) -> JsonObject:
     """Put the form's values into a copy of `base`, or into a new template.
 
@@ -122,10 +100,10 @@ def write_form(values: TemplateForm, *, base: JsonObject | None = None) -> JsonO
         DecodeError: as `read_form` about `base`.
 
     """
-    template = copy.deepcopy(base) if base is not None else _new_template()
+    template = copy.deepcopy(base) if base is not None else new_template()
     before = read_form(template).values
-    _complete(template)
-    parts = _Template.of(template)
+    complete(template)
+    parts = TemplateParts.of(template)
     if values.name != before.name:
         parts.metadata.raw["name"] = values.name
     if values.namespace != before.namespace:
@@ -135,71 +113,6 @@ def write_form(values: TemplateForm, *, base: JsonObject | None = None) -> JsonO
     if values.keep_together != before.keep_together:
         _write_keep_together(values.keep_together, parts)
     return template
-
-
-def _new_template() -> JsonObject:
-    return {
-        "apiVersion": RESOURCE_CLAIM_TEMPLATES.api_version,
-        "kind": RESOURCE_CLAIM_TEMPLATES.kind,
-    }
-
-
-def _complete(template: JsonObject) -> None:
-    """Make the objects that the form writes into, where they are absent."""
-    _object_in(template, "metadata")
-    devices = _object_in(_object_in(_object_in(template, "spec"), "spec"), "devices")
-    if not devices.get("requests"):
-        devices["requests"] = [{"name": REQUEST_NAME}]
-    request = next(Fields.at(DEVICES_PATH, devices).children("requests")).raw
-    if not request.get("firstAvailable"):
-        _object_in(request, "exactly")
-
-
-def _object_in(parent: JsonObject, key: str) -> JsonObject:
-    inner = parent.get(key)
-    if not isinstance(inner, dict):
-        inner = parent[key] = {}
-    return inner
-
-
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """The objects of a template that the form looks into, absent ones as empty objects."""
-
-    root: Fields
-    metadata: Fields
-    spec: Fields
-    claim_spec: Fields
-    devices: Fields
-    request: Fields
-    exactly: Fields
-
-    @classmethod
-    def of(cls, template: JsonObject) -> Self:
-        root = Fields.at("", template)
-        for field, expected in (
-            ("apiVersion", RESOURCE_CLAIM_TEMPLATES.api_version),
-            ("kind", RESOURCE_CLAIM_TEMPLATES.kind),
-        ):
-            if (found := root.text(field)) != expected:
-                raise DecodeError(field, f"expected {expected}, got {found or 'nothing'}")
-        spec = _child(root, "spec")
-        claim_spec = _child(spec, "spec")
-        devices = _child(claim_spec, "devices")
-        request = next(devices.children("requests"), Fields(f"{devices.path}.requests[0]", {}))
-        return cls(
-            root=root,
-            metadata=_child(root, "metadata"),
-            spec=spec,
-            claim_spec=claim_spec,
-            devices=devices,
-            request=request,
-            exactly=_child(request, "exactly"),
-        )
-
-
-def _child(parent: Fields, key: str) -> Fields:
-    return parent.child(key) or Fields(parent.path_of(key), {})
 
 
 def _write_exactly(values: TemplateForm, before: TemplateForm, *, exactly: Fields) -> None:
@@ -227,7 +140,7 @@ def _write_exactly(values: TemplateForm, before: TemplateForm, *, exactly: Field
     fields.update(ordered | others)
 
 
-def _keep_together(parts: _Template) -> tuple[int, str] | None:
+def _keep_together(parts: TemplateParts) -> tuple[int, str] | None:
     """Find the constraint that the form shows: its place and its attribute."""
     for position, constraint in enumerate(parts.devices.children("constraints")):
         attribute = constraint.text("matchAttribute")
@@ -238,7 +151,7 @@ def _keep_together(parts: _Template) -> tuple[int, str] | None:
     return None
 
 
-def _write_keep_together(attribute: str, parts: _Template) -> None:
+def _write_keep_together(attribute: str, parts: TemplateParts) -> None:
     entries = [entry for _, entry in parts.devices.items("constraints")]
     found = _keep_together(parts)
     if found and attribute:

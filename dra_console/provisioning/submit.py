@@ -22,8 +22,8 @@ from dra_console.kube.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAI
 from dra_console.mirror.models import Cluster
 from dra_console.provisioning.checks import Finding
 from dra_console.provisioning.form_fields import form_field_of
-from dra_console.provisioning.manifest import SERVER_SET
 from dra_console.provisioning.snippet import pod
+from dra_console.provisioning.template_parts import SERVER_SET
 
 POD_PREFIX_BYTES: Final = 50
 """Leaves the server room for its five characters, and for claim names made from the pod's."""

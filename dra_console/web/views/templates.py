@@ -14,7 +14,7 @@ from dra_console.access import rules
 from dra_console.kube.kinds import RESOURCE_CLAIM_TEMPLATES
 from dra_console.mirror.models import Cluster, ResourceClaimTemplate
 from dra_console.provisioning import snippet, submit
-from dra_console.provisioning.manifest import as_submitted
+from dra_console.provisioning.template_parts import as_submitted
 from dra_console.scheduling.whatif.pods import ClaimSource, PodShape
 from dra_console.scheduling.whatif.scenario import Scenario
 from dra_console.sync.reading import object_in

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from dra_console.allocator.errors import DecodeError
 from dra_console.allocator.model import ALL_DEVICES, EXACT_COUNT, Json, JsonObject
-from dra_console.provisioning.manifest import TemplateForm, as_submitted, read_form, write_form
+from dra_console.provisioning.manifest import TemplateForm, read_form, write_form
+from dra_console.provisioning.template_parts import as_submitted
 from dra_console.provisioning.wishes import MemoryWish, ProductWish
 from tests.builders.objects import a_template
 
