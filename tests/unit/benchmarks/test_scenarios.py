@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks import ours
 from benchmarks.answers import NOWHERE, DifferentAnswersError, Placement, compare
 from benchmarks.measuring import ask_reference, measure
 from benchmarks.ours import answers
@@ -13,12 +12,6 @@ from benchmarks.targets import Column
 TINY = Scale(small_nodes=10, sharing_nodes=10, large_nodes=20, stream=3)
 SCENARIOS = [*scenarios(TINY)]
 ENDLESS_FOR_OTHERS = {each.key for each in SCENARIOS if each.limit_seconds < Scenario.limit_seconds}
-
-
-@pytest.fixture(autouse=True)
-def _looks_for_no_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare what makes figures steady: the objects of all tests would be gone through each time."""
-    monkeypatch.setattr(ours, "settle", lambda: None)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.key)
