@@ -1,7 +1,7 @@
 """Devices under `/api/v1/devices/`: what no single object of Kubernetes says about a device."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -15,14 +15,15 @@ from rest_framework.response import Response
 from dra_console.access import rules
 from dra_console.allocator.model import Json
 from dra_console.api.addresses import OF_DEVICE
+from dra_console.api.device_details import DetailsAnswer, DetailsSerializer, details_answer
 from dra_console.api.paging import page_of_items
 from dra_console.api.queries import ListQuery, Parsed, Query
 from dra_console.api.viewsets import ClusterViewSet
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.mirror import inventory
 from dra_console.mirror.inventory import DeviceState, Holder
+from dra_console.telemetry import store
 from dra_console.telemetry.readings import DeviceKey, Reading
-from dra_console.telemetry.store import latest
 
 STATES = [state.value for state in inventory.State]
 NOT_LISTED = "You may not list resourceslices, which publish devices."
@@ -36,6 +37,7 @@ class DeviceAnswer:
     holders: tuple[Holder, ...]
     hidden_holders: int
     reading: Reading | None
+    details: DetailsAnswer | None = None
 
 
 class TaintSerializer(serializers.Serializer[Any]):
@@ -120,6 +122,14 @@ class DeviceSerializer(serializers.Serializer[Any]):
     reading = ReadingSerializer(allow_null=True, help_text="Null: no agent has reported it.")
 
 
+class DetailedDeviceSerializer(DeviceSerializer):
+    """One device alone, with what its list leaves out."""
+
+    details = DetailsSerializer(
+        allow_null=True, help_text="Beyond the reading. Null: no agent has reported any."
+    )
+
+
 class DeviceQuery(ListQuery):
     """Filters of the list."""
 
@@ -140,6 +150,9 @@ class DeviceViewSet(ClusterViewSet):
     mirrored_kinds = (RESOURCE_SLICES, RESOURCE_CLAIMS)
     item_class = DeviceSerializer
     lookup_pattern = OF_DEVICE
+    answer_classes: ClassVar[Mapping[str, type[serializers.Serializer[Any]]]] = {
+        "retrieve": DetailedDeviceSerializer
+    }
     query_classes: ClassVar[Mapping[str, type[Query]]] = {"list": DeviceQuery}
 
     def list(self, request: Request) -> Response:
@@ -148,7 +161,7 @@ class DeviceViewSet(ClusterViewSet):
         freshness = self.freshness()
         if not rules.may(self.account, self.cluster, "list", RESOURCE_SLICES):
             raise PermissionDenied(NOT_LISTED)
-        readings = latest(self.cluster.pk)
+        readings = store.latest(self.cluster.pk)
         namespaces = rules.visible_namespaces(self.account, self.cluster, RESOURCE_CLAIMS)
         answers = [
             _answer(state, namespaces=namespaces, readings=readings)
@@ -175,9 +188,16 @@ class DeviceViewSet(ClusterViewSet):
         answer = _answer(
             state,
             namespaces=rules.visible_namespaces(self.account, self.cluster, RESOURCE_CLAIMS),
-            readings=latest(self.cluster.pk, {state.node_name}),
+            readings=store.latest(self.cluster.pk, {state.node_name}),
         )
-        return self.answer(self._shape(answer), freshness=freshness)
+        reported = store.details(self.cluster.pk, state.node_name, DeviceKey(*state.key))
+        details = details_answer(
+            reported, account=self.account, cluster=self.cluster, node_name=state.node_name
+        )
+        shaped: Json = DetailedDeviceSerializer(
+            replace(answer, details=details), context={"now": timezone.now()}
+        ).data
+        return self.answer(shaped, freshness=freshness)
 
     def _shape(self, answer: DeviceAnswer) -> Json:
         shaped: Json = DeviceSerializer(answer, context={"now": timezone.now()}).data

@@ -18,6 +18,15 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from dra_console.telemetry.bounds import (
+    BYTES,
+    CELSIUS,
+    MEGAHERTZ,
+    MILLIWATTS,
+    PERCENT,
+    keep_within,
+)
+from dra_console.telemetry.details import DeviceDetails
 from dra_console.telemetry.device_health import DeviceHealth
 from dra_console.telemetry.wire_types import (
     Count,
@@ -34,12 +43,6 @@ from dra_console.telemetry.wire_types import (
 FRAME_BYTES_LIMIT: Final = 2**20
 WIRE_VERSION: Final = 1
 SAMPLE_INTERVAL_SECONDS: Final = 1
-
-_INT32_BLANK = 0x7FFF_FFF0
-"""From here on DCGM means "blank" (dcgm_structs.h), and NVML "not available", which is 2**32-1."""
-
-_INT64_BLANK = 0x7FFF_FFFF_FFFF_FFF0
-"""The same for 64-bit readings, as memory sizes are."""
 
 
 class FrameError(Exception):
@@ -106,27 +109,21 @@ class DeviceSample(msgspec.Struct, frozen=True):
     temperature_celsius: int | None = None
     sm_clock_megahertz: Count | None = None
     health: DeviceHealth | None = None
+    details: DeviceDetails | None = None
+    """About every tenth sample has them; in between the last ones hold."""
 
     def __post_init__(self) -> None:
-        for name, (least, most, blank) in _READINGS.items():
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if value >= blank:
-                msgspec.structs.force_setattr(self, name, None)
-            elif not least <= value <= most:
-                raise ValueError(f"{name}: expected {least} to {most}, got {value}")
+        keep_within(self, _BOUNDS)
 
 
-_READINGS: Final = {
-    "utilisation_percent": (0, 100, _INT32_BLANK),
-    "memory_used_bytes": (0, 2**50, _INT64_BLANK),
-    "memory_total_bytes": (0, 2**50, _INT64_BLANK),
-    "power_milliwatts": (0, 100_000_000, _INT32_BLANK),
-    "temperature_celsius": (-100, 1000, _INT32_BLANK),
-    "sm_clock_megahertz": (0, 1_000_000, _INT32_BLANK),
+_BOUNDS: Final = {
+    "utilisation_percent": PERCENT,
+    "memory_used_bytes": BYTES,
+    "memory_total_bytes": BYTES,
+    "power_milliwatts": MILLIWATTS,
+    "temperature_celsius": CELSIUS,
+    "sm_clock_megahertz": MEGAHERTZ,
 }
-"""Least, most, and from where on a number is a library's word for "not available"."""
 
 
 class Sample(msgspec.Struct, frozen=True, tag_field="type", tag="sample"):

@@ -66,7 +66,7 @@ async def record_hello(
         connected_at=connection.connected_at,
     )
     now = received_at.timestamp()
-    hashes = (keys.latest, keys.agents, keys.owner)
+    hashes = (keys.latest, keys.details, keys.agents, keys.owner)
     async with client.pipeline(transaction=True) as pipeline:
         pipeline.hset(keys.agents, node_name, records.encode(agent))
         pipeline.hset(keys.owner, node_name, connection.connection_id)
@@ -107,8 +107,14 @@ async def record_sample(
             for device in sample.devices
         ),
     )
+    details = {
+        device.device: device.details for device in sample.devices if device.details is not None
+    }
     async with client.pipeline(transaction=False) as pipeline:
         pipeline.hset(keys.latest, node_name, records.encode(latest))
+        if details:
+            told = records.DetailsRecord(connection.driver, connection.pool, received_at, details)
+            pipeline.hset(keys.details, node_name, records.encode(told))
         pipeline.zadd(keys.seen, {node_name: received_at.timestamp()})
         pipeline.hget(keys.owner, node_name)
         answers = await pipeline.execute()
@@ -132,7 +138,7 @@ async def record_history(
         pipeline.lpush(key, records.encode(point))
         pipeline.ltrim(key, 0, records.HISTORY_POINTS - 1)
         pipeline.expire(key, window_seconds)
-        for kept in (keys.latest, keys.agents, keys.seen, keys.owner):
+        for kept in (keys.latest, keys.details, keys.agents, keys.seen, keys.owner):
             pipeline.expire(kept, records.KEPT_SECONDS)
         await pipeline.execute()
 

@@ -3,6 +3,7 @@
 | key (after `telemetry:<cluster id>:`) | type, one entry a | bound |
 | --- | --- | --- |
 | `latest` | hash, node: `LatestRecord` | nodes seen in a day |
+| `details` | hash, node: `DetailsRecord` | nodes seen in a day |
 | `agents` | hash, node: `AgentRecord` | nodes seen in a day |
 | `seen` | sorted set, node by Unix time of its last frame | nodes seen in a day |
 | `owner` | hash, node: id of its newest connection | nodes seen in a day |
@@ -22,6 +23,7 @@ from typing import Final
 
 import msgspec
 
+from dra_console.telemetry.details import DeviceDetails
 from dra_console.telemetry.messages import Source
 
 KEPT_SECONDS: Final = 24 * 3600
@@ -58,6 +60,15 @@ class LatestRecord(msgspec.Struct, frozen=True):
     taken_at: datetime
     received_at: datetime
     devices: tuple[DeviceRecord, ...]
+
+
+class DetailsRecord(msgspec.Struct, frozen=True):
+    """What a node's agent said last beyond readings."""
+
+    driver: str
+    pool: str
+    received_at: datetime
+    devices: dict[str, DeviceDetails]
 
 
 class AgentRecord(msgspec.Struct, frozen=True):
@@ -98,6 +109,7 @@ class HeldAndUsedRecord(msgspec.Struct, frozen=True, array_like=True):
     unknown_devices: int
 
 
+details_decoder = msgspec.json.Decoder(DetailsRecord)
 latest_decoder = msgspec.json.Decoder(LatestRecord)
 agent_decoder = msgspec.json.Decoder(AgentRecord)
 prepared_decoder = msgspec.json.Decoder(tuple[PreparedRecord, ...])
@@ -115,6 +127,10 @@ class Keys:
     @property
     def latest(self) -> str:
         return f"telemetry:{self.cluster_id}:latest"
+
+    @property
+    def details(self) -> str:
+        return f"telemetry:{self.cluster_id}:details"
 
     @property
     def agents(self) -> str:

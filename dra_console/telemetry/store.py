@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from dra_console.telemetry import records
 from dra_console.telemetry.connections import redis_for_views
+from dra_console.telemetry.details import ReportedDetails
 from dra_console.telemetry.readings import (
     AgentStatus,
     DeviceKey,
@@ -52,6 +53,18 @@ def reading_of(sample: records.LatestRecord, device: records.DeviceRecord) -> Re
         sm_clock_megahertz=device.sm_clock_megahertz,
         health=device.health,
     )
+
+
+def details(cluster_id: int, node_name: str, device: DeviceKey) -> ReportedDetails | None:
+    """Give what a node's agent said last of one device beyond its readings, however old."""
+    stored = redis_for_views().hget(Keys(cluster_id).details, node_name)
+    if stored is None:
+        return None
+    told = records.details_decoder.decode(stored)
+    found = told.devices.get(device.device)
+    if found is None or (told.driver, told.pool) != (device.driver, device.pool):
+        return None
+    return ReportedDetails(details=found, received_at=told.received_at)
 
 
 def agents(cluster_id: int) -> dict[str, AgentStatus]:

@@ -1,7 +1,7 @@
 """Both halves of the live wire, version 1, against the same golden frames."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -208,6 +208,52 @@ def test_the_console_sees_what_was_not_reported_as_not_reported() -> None:
         "unhealthy: the GPU has fallen off the bus",
     ]
     assert frame.devices[1].power_milliwatts is None
+
+
+def test_the_console_sees_the_details_as_they_were_looked_at() -> None:
+    frame = decode_frame(golden("sample"))
+
+    assert isinstance(frame, ConsoleSample)
+    told = [device.details for device in frame.devices]
+    for name in [one.name for one in fields(Details) if one.name not in {"device", "processes"}]:
+        its = getattr(DETAILS["gpu-0"], name)
+        expected = "gpu-reset" if name == "recovery_action" else its
+        assert getattr(told[0], name) == expected, name
+    assert told[0] is not None
+    assert told[0].processes is not None
+    assert [
+        (one.pid, one.memory_used_bytes, one.pod_uid, one.container_id) for one in told[0].processes
+    ] == [
+        (one.pid, one.memory_used_bytes, one.pod_uid, one.container_id)
+        for one in DETAILS["gpu-0"].processes or ()
+    ]
+    assert told[1] is not None
+    assert (told[1].clock_limits, told[1].process_count, told[1].fan_percent) == ((), 0, None)
+    assert told[2:] == [None, None]
+
+
+def test_the_console_takes_an_older_agents_sample_and_has_no_details_of_it() -> None:
+    older = json.loads(golden("sample"))
+    for device in older["devices"]:
+        device.pop("details", None)
+
+    frame = decode_frame(json.dumps(older))
+
+    assert isinstance(frame, ConsoleSample)
+    assert [device.details for device in frame.devices] == [None] * 4
+
+
+def test_a_sample_for_an_older_console_differs_only_by_a_field_that_it_ignores() -> None:
+    def without_details(frame: str) -> list[dict[str, Any]]:
+        devices: list[dict[str, Any]] = json.loads(frame)["devices"]
+        return [{k: v for k, v in device.items() if k != "details"} for device in devices]
+
+    plain = encode_sample(Sample(NOW, READINGS), seq=1, report=REPORT)
+    newer = json.loads(golden("sample"))
+    newer["devices"][0]["a_field_of_tomorrow"] = {"any": "thing"}
+
+    assert without_details(golden("sample")) == json.loads(plain)["devices"]
+    assert decode_frame(json.dumps(newer)) == decode_frame(golden("sample"))
 
 
 def test_both_halves_agree_on_the_welcome() -> None:

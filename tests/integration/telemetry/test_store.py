@@ -76,6 +76,28 @@ async def test_latest_readings_are_of_all_nodes_or_of_those_that_are_named(
     assert store.latest(CLUSTER_ID, []) == {}
 
 
+async def test_details_are_kept_while_samples_without_any_come(
+    client: redis.asyncio.Redis,
+) -> None:
+    connection = a_connection()
+    told = decode_frame(as_text(a_sample(1, a_device_sample(details={"fan_percent": 30}))))
+    assert isinstance(told, Sample)
+    await record.record_hello(client, connection, received_at=NOW)
+    await record.record_sample(client, connection, sample=told, received_at=NOW)
+    for second in range(1, 10):
+        at = NOW + timedelta(seconds=second)
+        await record.record_sample(client, connection, sample=sample_of(3), received_at=at)
+
+    details = store.details(CLUSTER_ID, "gpu-01", device_of("gpu-01"))
+
+    assert details is not None
+    assert (details.details.fan_percent, details.received_at) == (30, NOW)
+    assert not details.is_stale(NOW + timedelta(seconds=30))
+    assert details.is_stale(NOW + timedelta(seconds=31))
+    assert store.details(CLUSTER_ID, "gpu-01", DeviceKey("other", "gpu-01", "gpu-0")) is None
+    assert store.details(CLUSTER_ID, "gpu-02", device_of("gpu-02")) is None
+
+
 async def test_node_that_was_silent_for_a_day_is_forgotten_when_another_agent_comes(
     client: redis.asyncio.Redis,
 ) -> None:

@@ -220,3 +220,40 @@ def test_any_text_is_a_frame_or_a_frame_error(text: str) -> None:
     except FrameError:
         return
     assert isinstance(frame, Hello | Sample | Claims)
+
+
+def test_details_come_beside_the_readings_and_what_is_absent_is_not_reported() -> None:
+    told: JsonObject = {
+        "fan_percent": 30,
+        "clock_limits": ["power-cap"],
+        "energy_millijoules": 2**64 - 1,
+    }
+    frame = decode_frame(as_text(a_sample(1, a_device_sample("gpu-0", details=told))))
+
+    assert isinstance(frame, Sample)
+    details = frame.devices[0].details
+    assert details is not None
+    assert (details.fan_percent, details.clock_limits) == (30, ("power-cap",))
+    assert (details.energy_millijoules, details.encoder_percent, details.processes) == (None,) * 3
+
+
+@pytest.mark.parametrize(
+    ("details", "path"),
+    [
+        ({"encoder_percent": 101}, "devices[0].details.encoder_percent"),
+        ({"performance_state": -1}, "devices[0].details.performance_state"),
+        ({"clock_limits": ["<b>"]}, "devices[0].details.clock_limits[0]"),
+        ({"recovery_action": "x" * 41}, "devices[0].details.recovery_action"),
+        ({"processes": [{"pid": 0}]}, "devices[0].details.processes[0].pid"),
+        ({"processes": [{"pid": 1}] * 65}, "devices[0].details.processes"),
+        (
+            {"processes": [{"pid": 1, "memory_used_bytes": -1}]},
+            "devices[0].details.processes[0].memory_used_bytes",
+        ),
+    ],
+)
+def test_details_out_of_bounds_are_refused_by_their_path(details: JsonObject, path: str) -> None:
+    with pytest.raises(FrameError) as refused:
+        decode_frame(as_text(a_sample(1, a_device_sample("gpu-0", details=details))))
+
+    assert refused.value.path == path
