@@ -139,9 +139,8 @@ class Execution:
             self._undo_effects(entry.uid, entry)
             self.ledger.drop(entry.uid)
 
-    def settle_all(self) -> tuple[str, ...]:
-        """Settle every claim that was left half done; return the UIDs of those that stay so."""
-        left = []
+    def settle_all(self) -> None:
+        """Settle every claim that was left half done, as far as that goes now."""
         for entry in tuple(self.ledger.read().entries.values()):
             if entry.state not in UNSETTLED:
                 continue
@@ -149,8 +148,6 @@ class Execution:
                 self.settle(entry)
             except EXPECTED as error:
                 log.warning("claim left half done", claim=entry.uid, reason=str(error))
-                left.append(entry.uid)
-        return tuple(left)
 
     def _inject(self, entry: Entry, inventory: Inventory) -> bool:
         return self.injection.ensure(

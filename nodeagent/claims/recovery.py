@@ -39,9 +39,6 @@ class Recovered:
     rebuilt: tuple[str, ...] = ()
     """UIDs of claims that the checkpoint did not tell of."""
 
-    half_done: tuple[str, ...] = ()
-    """UIDs of claims that could not be settled yet."""
-
 
 def recover(
     execution: Execution,
@@ -85,7 +82,8 @@ def recover(
                 if claim_uid in files:
                     store.remove(claim_uid)
                 _end_mps(execution, claim_uid)
-        return Recovered(corrupt_file, rebuilt, execution.settle_all())
+        execution.settle_all()
+        return Recovered(corrupt_file, rebuilt)
 
 
 def under_boot(checkpoint: Checkpoint, *, boot_id: str, now: datetime) -> Checkpoint:
