@@ -17,6 +17,7 @@ import structlog
 from nodeagent.devices.errors import DriverTimeoutError, NoDriverError
 from nodeagent.devices.model import GpuReader, Inventory, Reading
 from nodeagent.telemetry.details import DetailsLook
+from nodeagent.telemetry.measures import DEVICES
 from nodeagent.telemetry.messages import Sample
 
 log = structlog.get_logger()
@@ -106,7 +107,9 @@ class Sampler:
             readings = self._reader.read()
             self._readings = MappingProxyType({reading.device: reading for reading in readings})
             taken_at = datetime.now(UTC)
-            self._on_sample(Sample(taken_at, readings, self._details.current()))
+            sample = Sample(taken_at, readings, self._details.current())
+            DEVICES.show(sample)
+            self._on_sample(sample)
             # A slow read skips turns instead of bunching them.
             due = max(due + SAMPLE_SECONDS, time.monotonic())
             if self._stopping.wait(due - time.monotonic()):
@@ -133,5 +136,6 @@ class Sampler:
 
     def _forget_readings(self) -> None:
         # Old ones would look like new ones.
+        DEVICES.show(None)
         self._readings = MappingProxyType({})
         self._details.forget()
