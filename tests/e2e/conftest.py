@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.demos import Demo, running_demo
+from tests.e2e.pages import PATIENCE_MS
 from tests.programs import need
 from tests.settings import free_port
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from tests.e2e.demos import Demo
+from tests.e2e.demos import PATIENCE_SECONDS, Demo
 
 FLAGS = [
     "--no-sandbox",
@@ -21,6 +21,7 @@ FLAGS = [
 ]
 WIDE = {"width": 1440, "height": 960}
 NARROW = {"width": 390, "height": 844}
+PATIENCE_MS = PATIENCE_SECONDS * 1000
 SERIOUS = {"serious", "critical"}
 CUT_SHORT = ("htmx:afterRequest", "htmx:sendAbort", "htmx:sendError")
 
@@ -56,6 +57,7 @@ class Visitor:
             java_script_enabled=runs_scripts,
         )
         self.page: Page = context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
         self.complaints: list[str] = []
         self._is_inspecting = False
         self.page.on("console", self._hear)
@@ -82,7 +84,7 @@ class Visitor:
 
     def wait_until_live(self) -> None:
         """Wait for the socket."""
-        self.page.wait_for_selector('html[data-live="live"]', timeout=15_000)
+        self.page.wait_for_selector('html[data-live="live"]')
 
     def violations(self) -> list[str]:
         """Name the serious violations that axe finds on the page."""

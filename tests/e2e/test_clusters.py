@@ -54,14 +54,14 @@ def test_a_cluster_is_chosen_by_keyboard_and_kept_in_every_address(
             page.keyboard.press(key)
 
         page.wait_for_url(re.compile("/in/annex/templates/$"))
-        page.get_by_role("link", name="far-away").click(timeout=20_000)
+        page.get_by_role("link", name="far-away").click()
         page.wait_for_url(re.compile(f"/in/annex/templates/{NAMESPACE}/far-away/$"))
         page.locator(".rail-entry[data-key=l]").click()
         expect(page.locator("#clusters-body tbody tr")).to_have_count(2)
         page.get_by_role("link", name="annex", exact=True).click()
         kinds = page.locator(".kinds-table tbody tr")
         # Without a reload: the page asks again by itself.
-        expect(kinds.filter(has_text="following")).to_have_count(9, timeout=30_000)
+        expect(kinds.filter(has_text="following")).to_have_count(9)
         assert visitor.violations() == []
 
         small = Visitor(running, demo, width=390, dark=True)

@@ -45,11 +45,11 @@ def test_a_researcher_gets_a_gpu_uses_it_and_gives_it_back(
     page.get_by_role("button", name="Start a test pod").click()
     page.wait_for_url(re.compile(r"/pods/"))
     pod_name = page.url.rstrip("/").rpartition("/")[2]
-    page.get_by_role("link", name=re.compile(f"{pod_name}-gpu-")).click(timeout=20_000)
+    page.get_by_role("link", name=re.compile(f"{pod_name}-gpu-")).click()
 
     stages = page.locator(".stage")
     for number in range(5):
-        expect(stages.nth(number)).to_have_attribute("data-reached", "true", timeout=20_000)
+        expect(stages.nth(number)).to_have_attribute("data-reached", "true")
     cdi_id = page.get_by_text(re.compile(r"k8s\.gpu\.nvidia\.com/claim=")).inner_text()
     claim = _claim_of(demo, pod_name)
     result = claim["status"]["allocation"]["devices"]["results"][0]
@@ -69,7 +69,7 @@ def test_a_researcher_gets_a_gpu_uses_it_and_gives_it_back(
     expect(tile).to_have_attribute("data-look", "held")
     page.get_by_role("button", name="Delete the pod").click()
     # Without a reload: the board's own page is never navigated.
-    expect(tile).to_have_attribute("data-look", "free", timeout=5_000)
+    expect(tile).to_have_attribute("data-look", "free")
     assert researcher.complaints == []
     assert board.complaints == []
 
@@ -88,7 +88,6 @@ def test_a_claim_that_cannot_fit_says_why_with_numbers_that_add_up(
     researcher.open(f"claims/{NAMESPACE}/wants-b200/")
     eventually(
         lambda: researcher.page.reload() and researcher.page.locator(".funnel").count(),
-        seconds=20,
         what="an attempt was made",
     )
 
@@ -177,7 +176,7 @@ def test_the_form_refuses_with_a_message_of_its_own_at_the_field(
     page.fill(f"[name={field}]", typed)
 
     message = page.locator(f"#errors-{field} .field-error")
-    expect(message).to_contain_text(re.compile(words, re.IGNORECASE | re.DOTALL), timeout=10_000)
+    expect(message).to_contain_text(re.compile(words, re.IGNORECASE | re.DOTALL))
     page.get_by_role("button", name="Create template").click()
     expect(message).to_be_visible()
     assert "/request/" in page.url
@@ -191,7 +190,7 @@ def test_a_class_that_does_not_exist_is_named_with_those_that_do(researcher: Vis
     page.fill("#id_yaml", yaml.replace("gpu.nvidia.com", "gpu.example.com"))
 
     message = page.locator("#errors-device_class_name .field-error")
-    expect(message).to_contain_text("gpu.example.com", timeout=10_000)
+    expect(message).to_contain_text("gpu.example.com")
     expect(message).to_contain_text("mig.nvidia.com")
 
 
@@ -228,7 +227,7 @@ def _create_template(page: Page, demo: Demo, name: str) -> None:
     page.goto(f"{demo.url}request/")
     page.fill("[name=name]", name)
     page.get_by_label("H100").check()
-    expect(page.locator("#id_yaml")).to_have_value(re.compile("H100"), timeout=10_000)
+    expect(page.locator("#id_yaml")).to_have_value(re.compile("H100"))
     expect(page.get_by_text("fits now")).to_be_visible()
     page.get_by_role("button", name="Create template").click()
     page.wait_for_url(re.compile(rf"/templates/{NAMESPACE}/{name}/"))
@@ -257,7 +256,7 @@ def _assert_utilisation_moves(page: Page) -> None:
     reading = page.locator(".tile [data-reading=utilisation_percent]").first
     page.wait_for_selector('html[data-live="live"]')
     before = reading.inner_text()
-    expect(reading).not_to_have_text(before, timeout=6_000)
+    expect(reading).not_to_have_text(before)
 
 
 def _get(visitor: Visitor, demo: Demo, path: str) -> str:

@@ -43,9 +43,7 @@ def long_running(demo: Demo) -> JsonObject:
     client = demo.client()
     client.create(RESOURCE_CLAIM_TEMPLATES, _template("keeper"), namespace=NAMESPACE)
     client.create(PODS, _pod("keeper", "keeper", seconds=3600), namespace=NAMESPACE)
-    return eventually(
-        lambda: _running(client, "keeper"), seconds=60, what="the long-running pod runs"
-    )
+    return eventually(lambda: _running(client, "keeper"), what="the long-running pod runs")
 
 
 @pytest.mark.parametrize("victim", VICTIMS, ids=lambda words: words[0])
@@ -56,11 +54,9 @@ def test_killing_one_process_loses_nothing(
     churn = Churn(client)
     churn.start()
 
-    eventually(lambda: churn.created >= 4, seconds=60, what="pods come and go")
+    eventually(lambda: churn.created >= 4, what="pods come and go")
     killed = demo.kill(*victim)
-    eventually(
-        lambda: _other_pid(demo, victim, killed), seconds=60, what=f"{victim} is started again"
-    )
+    eventually(lambda: _other_pid(demo, victim, killed), what=f"{victim} is started again")
     seen = churn.created
     eventually(lambda: churn.created >= seen + 4, seconds=90, what="pods come and go again")
     churn.stop()
