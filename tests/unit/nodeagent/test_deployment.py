@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from nodeagent.commands.rights import needed_rights
 from nodeagent.config import Config, parse
@@ -185,16 +186,49 @@ def test_what_the_check_asks_for_is_what_the_role_grants() -> None:
 
 
 def test_nothing_but_its_own_directories_is_written_on_the_host() -> None:
+    of_host = {one["name"] for one in pod_spec()["volumes"] if "hostPath" in one}
     writable = {
-        one["mountPath"] for one in container()["volumeMounts"] if not one.get("readOnly", False)
+        one["mountPath"]: one["name"] in of_host
+        for one in container()["volumeMounts"]
+        if not one.get("readOnly", False)
     }
 
     assert writable == {
-        "/var/lib/kubelet/plugins_registry",
-        "/var/lib/kubelet/plugins",
-        "/var/run/cdi",
-        "/dev",
+        "/var/lib/kubelet/plugins_registry": True,
+        "/var/lib/kubelet/plugins": True,
+        "/var/run/cdi": True,
+        "/dev": True,
+        "/tmp": False,  # noqa: S108 - of the pod alone
     }
+    assert container()["securityContext"]["readOnlyRootFilesystem"]
+    # By default kubelet has the file made below /dev, which here is the host's.
+    assert container()["terminationMessagePath"].startswith("/tmp/")  # noqa: S108
+
+
+def test_an_uninstall_by_label_takes_everything_but_the_namespace() -> None:
+    labels = the("DaemonSet")["metadata"]["labels"]
+
+    assert [one["kind"] for one in manifests() if one["metadata"].get("labels") != labels] == [
+        "Namespace"
+    ]
+
+
+def test_an_image_that_was_loaded_on_the_node_is_taken() -> None:
+    assert container()["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_the_simulated_deployment_differs_in_its_gpus_alone() -> None:
+    overlay = yaml.safe_load(
+        (FOLDER.parent / "node-agent-simulated/kustomization.yaml").read_text()
+    )
+    (patch,) = overlay["patches"]
+    operations = yaml.safe_load(patch["patch"])
+    where = "/spec/template/spec/containers/0/args/-"
+
+    assert overlay["resources"] == [f"../{FOLDER.name}"]
+    assert patch["target"] == {"kind": "DaemonSet", "name": the("DaemonSet")["metadata"]["name"]}
+    assert {(one["op"], one["path"]) for one in operations} == {("add", where)}
+    assert parse([*arguments(), *(one["value"] for one in operations)]).profile == "h100x8"
 
 
 def test_the_image_is_installed_by_hashes_from_no_named_registry() -> None:
