@@ -19,137 +19,94 @@ OUTER = "cd" * 32
 SYSTEMD = f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{UNDERSCORED}.slice"
 CGROUPFS = f"/kubepods/burstable/pod{DASHED}"
 
-SHAPES = {
-    "v2, systemd, containerd, burstable": (f"0::{SYSTEMD}/cri-containerd-{ID}.scope", DASHED, ID),
-    "v2, systemd, CRI-O, burstable": (f"0::{SYSTEMD}/crio-{ID}.scope", DASHED, ID),
-    "v2, systemd, CRI-O, container's inner group": (
-        f"0::{SYSTEMD}/crio-{ID}.scope/container",
-        DASHED,
-        ID,
-    ),
-    "v2, systemd, docker": (f"0::{SYSTEMD}/docker-{ID}.scope", DASHED, ID),
-    "v2, systemd, podman-like runtime": (f"0::{SYSTEMD}/libpod-{ID}.scope", DASHED, ID),
+OF_THE_CONTAINER = {
+    "v2, systemd, containerd, burstable": f"0::{SYSTEMD}/cri-containerd-{ID}.scope",
+    "v2, systemd, CRI-O, burstable": f"0::{SYSTEMD}/crio-{ID}.scope",
+    "v2, systemd, CRI-O, container's inner group": f"0::{SYSTEMD}/crio-{ID}.scope/container",
+    "v2, systemd, docker": f"0::{SYSTEMD}/docker-{ID}.scope",
+    "v2, systemd, podman-like runtime": f"0::{SYSTEMD}/libpod-{ID}.scope",
     "v2, systemd, guaranteed": (
-        f"0::/kubepods.slice/kubepods-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope",
-        DASHED,
-        ID,
+        f"0::/kubepods.slice/kubepods-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
     ),
     "v2, systemd, best effort": (
-        (
-            "0::/kubepods.slice/kubepods-besteffort.slice/"
-            f"kubepods-besteffort-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
-        ),
-        DASHED,
-        ID,
+        "0::/kubepods.slice/kubepods-besteffort.slice/"
+        f"kubepods-besteffort-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
     ),
-    "v2, cgroupfs, burstable": (f"0::{CGROUPFS}/{ID}", DASHED, ID),
-    "v2, cgroupfs, guaranteed": (f"0::/kubepods/pod{DASHED}/{ID}", DASHED, ID),
-    "v2, cgroupfs, best effort": (f"0::/kubepods/besteffort/pod{DASHED}/{ID}", DASHED, ID),
-    "v2, cgroupfs, CRI-O": (f"0::{CGROUPFS}/crio-{ID}", DASHED, ID),
+    "v2, cgroupfs, burstable": f"0::{CGROUPFS}/{ID}",
+    "v2, cgroupfs, guaranteed": f"0::/kubepods/pod{DASHED}/{ID}",
+    "v2, cgroupfs, best effort": f"0::/kubepods/besteffort/pod{DASHED}/{ID}",
+    "v2, cgroupfs, CRI-O": f"0::{CGROUPFS}/crio-{ID}",
     "v2, containerd without the systemd setting, in its own service": (
-        (
-            f"0::/system.slice/containerd.service/kubepods-burstable-pod{UNDERSCORED}.slice"
-            f":cri-containerd:{ID}"
-        ),
-        DASHED,
-        ID,
+        f"0::/system.slice/containerd.service/kubepods-burstable-pod{UNDERSCORED}.slice"
+        f":cri-containerd:{ID}"
     ),
     "v2, containerd without the systemd setting": (
-        f"0::{SYSTEMD}/kubepods-burstable-pod{UNDERSCORED}.slice:cri-containerd:{ID}",
-        DASHED,
-        ID,
+        f"0::{SYSTEMD}/kubepods-burstable-pod{UNDERSCORED}.slice:cri-containerd:{ID}"
     ),
     "v2, kind, systemd": (
-        (
-            "0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
-            f"kubelet-kubepods-burstable-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
-        ),
-        DASHED,
-        ID,
+        "0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+        f"kubelet-kubepods-burstable-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
     ),
     "v2, kind seen from the host": (
-        (
-            f"0::/system.slice/docker-{OUTER}.scope/kubelet.slice/kubelet-kubepods.slice/"
-            f"kubelet-kubepods-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
-        ),
-        DASHED,
-        ID,
+        f"0::/system.slice/docker-{OUTER}.scope/kubelet.slice/kubelet-kubepods.slice/"
+        f"kubelet-kubepods-pod{UNDERSCORED}.slice/cri-containerd-{ID}.scope"
     ),
     "v2, kind, cgroupfs, seen from the host": (
-        f"0::/docker/{OUTER}/kubelet/kubepods/burstable/pod{DASHED}/{ID}",
-        DASHED,
-        ID,
+        f"0::/docker/{OUTER}/kubelet/kubepods/burstable/pod{DASHED}/{ID}"
     ),
     "v2, a node that is itself a pod": (
-        f"0::/kubepods/pod{OTHER}/{OUTER}/kubelet/kubepods/pod{DASHED}/{ID}",
-        DASHED,
-        ID,
+        f"0::/kubepods/pod{OTHER}/{OUTER}/kubelet/kubepods/pod{DASHED}/{ID}"
     ),
+    "v2, systemd inside the container": f"0::{SYSTEMD}/cri-containerd-{ID}.scope/init.scope",
+    "v1, cgroupfs": (
+        f"12:pids:{CGROUPFS}/{ID}\n4:memory:{CGROUPFS}/{ID}\n1:name=systemd:{CGROUPFS}/{ID}"
+    ),
+    "v1, systemd": (
+        f"11:devices:{SYSTEMD}/cri-containerd-{ID}.scope\n1:name=systemd:{SYSTEMD}"
+        f"/cri-containerd-{ID}.scope"
+    ),
+    "v1, some controllers are not used": (
+        f"13:misc:/\n4:memory:{CGROUPFS}/{ID}\n3:cpu,cpuacct:{CGROUPFS}/{ID}"
+    ),
+    "v1, only one controller of several names has it": (
+        f"3:cpu,cpuacct:{CGROUPFS}/{ID}\n1:name=systemd:/"
+    ),
+    "hybrid: v1 has the pod, v2 has not": (
+        f"4:memory:{CGROUPFS}/{ID}\n0::/system.slice/containerd.service"
+    ),
+    "v1, docker shim": f"4:memory:/kubepods/burstable/pod{DASHED}/{ID}\n0::/",
+    "cgroup namespace: above our own": f"0::/../../pod{DASHED}/{ID}",
+}
+"""All are spellings of the group of container `ID` in pod `DASHED`."""
+
+OF_OTHERS = {
     "v2, static pod, systemd": (
         (
             f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{STATIC}.slice"
             f"/cri-containerd-{ID}.scope"
         ),
-        STATIC,
-        ID,
+        Owner(STATIC, ID),
     ),
-    "v2, static pod, cgroupfs": (f"0::/kubepods/burstable/pod{STATIC}/{ID}", STATIC, ID),
-    "v2, systemd inside the container": (
-        f"0::{SYSTEMD}/cri-containerd-{ID}.scope/init.scope",
-        DASHED,
-        ID,
-    ),
-    "v2, a runtime's helper": (f"0::{SYSTEMD}/crio-conmon-{ID}.scope", DASHED, None),
-    "v2, the pod's own group": (f"0::{SYSTEMD}", DASHED, None),
-    "v1, cgroupfs": (
-        f"12:pids:{CGROUPFS}/{ID}\n4:memory:{CGROUPFS}/{ID}\n1:name=systemd:{CGROUPFS}/{ID}",
-        DASHED,
-        ID,
-    ),
-    "v1, systemd": (
-        (
-            f"11:devices:{SYSTEMD}/cri-containerd-{ID}.scope\n1:name=systemd:{SYSTEMD}"
-            f"/cri-containerd-{ID}.scope"
-        ),
-        DASHED,
-        ID,
-    ),
-    "v1, some controllers are not used": (
-        f"13:misc:/\n4:memory:{CGROUPFS}/{ID}\n3:cpu,cpuacct:{CGROUPFS}/{ID}",
-        DASHED,
-        ID,
-    ),
-    "v1, only one controller of several names has it": (
-        f"3:cpu,cpuacct:{CGROUPFS}/{ID}\n1:name=systemd:/",
-        DASHED,
-        ID,
-    ),
-    "hybrid: v1 has the pod, v2 has not": (
-        f"4:memory:{CGROUPFS}/{ID}\n0::/system.slice/containerd.service",
-        DASHED,
-        ID,
-    ),
-    "v1, docker shim": (f"4:memory:/kubepods/burstable/pod{DASHED}/{ID}\n0::/", DASHED, ID),
-    "cgroup namespace: above our own": (f"0::/../../pod{DASHED}/{ID}", DASHED, ID),
-    "cgroup namespace: nothing to be seen": ("0::/../../..", None, None),
-    "cgroup namespace: our own": ("0::/", None, None),
-    "host service": ("0::/system.slice/nvidia-persistenced.service", None, None),
-    "host user": ("0::/user.slice/user-1000.slice/session-3.scope", None, None),
-    "container of no pod": (f"0::/system.slice/docker-{ID}.scope", None, None),
-    "service with a pod's look": ("0::/system.slice/podman-0a1b2c3d.service", None, None),
+    "v2, static pod, cgroupfs": (f"0::/kubepods/burstable/pod{STATIC}/{ID}", Owner(STATIC, ID)),
+    "v2, a runtime's helper": (f"0::{SYSTEMD}/crio-conmon-{ID}.scope", Owner(DASHED, None)),
+    "v2, the pod's own group": (f"0::{SYSTEMD}", Owner(DASHED, None)),
+    "cgroup namespace: nothing to be seen": ("0::/../../..", None),
+    "cgroup namespace: our own": ("0::/", None),
+    "host service": ("0::/system.slice/nvidia-persistenced.service", None),
+    "host user": ("0::/user.slice/user-1000.slice/session-3.scope", None),
+    "container of no pod": (f"0::/system.slice/docker-{ID}.scope", None),
+    "service with a pod's look": ("0::/system.slice/podman-0a1b2c3d.service", None),
 }
 
 
-def test_the_table_has_the_shapes_that_were_promised() -> None:
-    assert len(SHAPES) >= 30
+@pytest.mark.parametrize("cgroup", OF_THE_CONTAINER.values(), ids=OF_THE_CONTAINER)
+def test_a_container_is_known_by_every_spelling_of_its_control_group(cgroup: str) -> None:
+    assert owner_of(f"{cgroup}\n") == Owner(DASHED, ID)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_process_belongs_to_the_pod_of_its_control_group(shape: str) -> None:
-    cgroup, pod, container = SHAPES[shape]
-
-    expected = None if pod is None else Owner(pod, container)
-    assert owner_of(f"{cgroup}\n") == expected
+@pytest.mark.parametrize(("cgroup", "owner"), OF_OTHERS.values(), ids=OF_OTHERS)
+def test_another_group_has_an_owner_of_its_own_or_none(cgroup: str, owner: Owner | None) -> None:
+    assert owner_of(f"{cgroup}\n") == owner
 
 
 def test_a_group_above_the_agents_own_namespace_says_so() -> None:
