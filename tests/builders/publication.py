@@ -6,6 +6,7 @@ from nodeagent.devices.model import Inventory, Source
 from nodeagent.devices.profiles import gpus
 from nodeagent.devices.taint import Effect, Taint
 from nodeagent.publish.publisher import Publisher
+from tests.builders.agents import a_gpu
 from tests.builders.slice_server import SliceServer
 
 MOST_TURNS_IN_A_SECOND = 40
@@ -18,6 +19,23 @@ def hopper_inventory(count: int = 2) -> Inventory:
     """Whole GPUs and their partitions side by side: dynamic MIG without a reset."""
     found = gpus("h100x8", node_name="gpu-01", is_dynamic=True)[:count]
     return Inventory.of(found, source=Source.SIMULATED)
+
+
+def plain_gpus(count: int) -> Inventory:
+    """Whole GPUs without partitions."""
+    return Inventory.of([a_gpu(number) for number in range(count)], source=Source.SIMULATED)
+
+
+def gpus_only(inventory: Inventory) -> list[str]:
+    return [device.name for device in inventory.devices if device.partition is None]
+
+
+def all_names(inventory: Inventory) -> list[str]:
+    return [device.name for device in inventory.devices]
+
+
+def has_counters(server: SliceServer) -> bool:
+    return any("sharedCounters" in spec for spec in server.specs())
 
 
 @dataclass
@@ -70,3 +88,11 @@ class Publication:
         """Offer devices; taints by device name with `_` for `-`."""
         by_device = {name.replace("_", "-"): given for name, given in taints.items()}
         self.publisher.offer(inventory, by_device)
+
+
+def published(inventory: Inventory, **taints: tuple[Taint, ...]) -> Publication:
+    """A node whose offer was published some seconds ago."""
+    node = Publication()
+    node.offer(inventory, **taints)
+    node.run_for(10)
+    return node
