@@ -7,8 +7,8 @@ may be found on the way: an expression that fails, or mode All under a constrain
 
 from collections import Counter as Tally
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 from dra_console.allocator.search.asks import Ask, PreparedClaim, PreparedRequest
 from dra_console.allocator.search.bounds import (
@@ -16,11 +16,11 @@ from dra_console.allocator.search.bounds import (
     most_together,
     most_under,
     permitted,
-    serves_all,
     union_of,
 )
 from dra_console.allocator.search.constraints import ConstraintState
 from dra_console.allocator.search.looks import Looks, Places, places_in
+from dra_console.allocator.search.serving import Serving, Wanted
 from dra_console.allocator.search.state import SearchState
 
 NO_VALUE: Final = "no covered device"
@@ -30,14 +30,6 @@ VALUES_TRIED: Final = 64
 """With more values to agree on, nothing is said."""
 
 
-class _Wanted(NamedTuple):
-    """A request that is still to be served, with what its constraints leave of the devices."""
-
-    number: int
-    asks: Sequence[Ask]
-    places: Places
-
-
 @dataclass(slots=True)
 class Shortfall:
     """Compares what is free with what is still asked for."""
@@ -45,7 +37,12 @@ class Shortfall:
     claims: Sequence[PreparedClaim]
     looks: Looks
     state: SearchState
+    serving: Serving = field(init=False)
     _judged_from: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        """Look at the same devices."""
+        self.serving = Serving(self.looks, self.state)
 
     def is_certain(self, claim: int, request: int) -> bool:
         """Tell whether the requests from this one on cannot all be served."""
@@ -54,10 +51,10 @@ class Shortfall:
         own = self.claims[claim].requests[request:]
         others = [each for later in self.claims[claim + 1 :] for each in later.requests]
         free = self._free()
-        own_wanted = [self._wanted(each, free) for each in own]
-        wanted = [*own_wanted, *(self._wanted(each, free) for each in others)]
+        own_wanted = [self.serving.wanted(each, free) for each in own]
+        wanted = [*own_wanted, *(self.serving.wanted(each, free) for each in others)]
         return (
-            not self._serves(wanted, free)
+            not self.serving.serves(wanted, free)
             or self._lacks_counters(wanted)
             or self._disagrees(self.state.states[claim], own_wanted, wanted[len(own) :], free)
         )
@@ -116,59 +113,7 @@ class Shortfall:
     def _blocks(self, ask: Ask) -> bool:
         return not ask.wish.admin_access or self.state.rules.quirks.admin_access_blocks
 
-    def _wanted(self, request: PreparedRequest, free: Places) -> _Wanted:
-        """Say what a request needs at least, whichever alternative serves it."""
-        if any(ask.wish.admin_access for ask in request.asks):
-            return _Wanted(0, (), 0)
-        places = 0
-        for ask in request.asks:
-            sight = self.looks.sight(ask)
-            found = sight.places & free
-            for state, values in zip(self.state.covering[ask], sight.values, strict=True):
-                found &= permitted(state, values)
-            places |= found
-        number = min(0 if ask.takes_all else ask.wish.count for ask in request.asks)
-        return _Wanted(number, request.asks, places)
-
-    def _serves(self, wanted: Sequence[_Wanted], free: Places) -> bool:
-        """Tell whether everything can have devices, each its own but for shareable ones."""
-        used = union_of(each.places for each in wanted)
-        if not used & self.looks.shareable:
-            return serves_all([(each.number, each.places) for each in wanted], free=free & used)
-        return self._serves_shares(wanted, used & free)
-
-    def _serves_shares(self, wanted: Sequence[_Wanted], free: Places) -> bool:
-        """Count a shareable device as so many devices as it has room for shares.
-
-        They stand behind all real devices.
-        """
-        shareable = self.looks.shareable
-        places = [each.places & ~shareable for each in wanted]
-        total = sum(each.number for each in wanted)
-        offset = len(self.looks.devices)
-        real = free & ~shareable
-        for place in places_in(free & shareable):
-            users = [at for at, each in enumerate(wanted) if each.places >> place & 1]
-            shares = self._shares(place, [ask for at in users for ask in wanted[at].asks], total)
-            room = ((1 << shares) - 1) << offset
-            offset += shares
-            real |= room
-            for at in users:
-                places[at] |= room
-        counts = (each.number for each in wanted)
-        return serves_all([*zip(counts, places, strict=True)], free=real)
-
-    def _shares(self, place: int, asks: Sequence[Ask], most: int) -> int:
-        """Bound the number of shares that a device has room for."""
-        wanted = [self.looks.sight(ask).amounts.get(place) for ask in asks]
-        least: dict[str, int] = {}
-        for amounts in wanted:
-            for name, amount in (amounts or {}).items():
-                least[name] = min(amount.nanos, least.get(name, amount.nanos))
-        left = self.state.capacity_left(self.looks.devices[place])
-        return max(0, min([most, *(left[name] // each for name, each in least.items() if each)]))
-
-    def _lacks_counters(self, wanted: Sequence[_Wanted]) -> bool:
+    def _lacks_counters(self, wanted: Sequence[Wanted]) -> bool:
         """Tell whether counters do not go round, by the number of devices or by their names."""
         places = union_of(each.places for each in wanted)
         if not places & self.looks.drawing or places & self.looks.shareable:
@@ -204,8 +149,8 @@ class Shortfall:
     def _disagrees(
         self,
         states: Sequence[ConstraintState],
-        own: Sequence[_Wanted],
-        others: Sequence[_Wanted],
+        own: Sequence[Wanted],
+        others: Sequence[Wanted],
         free: Places,
     ) -> bool:
         """Tell whether a constraint of the claim cannot be met by all requests that it covers."""
@@ -225,7 +170,7 @@ class Shortfall:
         covering = self.state.covering[ask]
         return next((at for at, each in enumerate(covering, 1) if each is state), 0)
 
-    def _lacks_values(self, state: ConstraintState, covered: Sequence[_Wanted]) -> bool:
+    def _lacks_values(self, state: ConstraintState, covered: Sequence[Wanted]) -> bool:
         """Tell whether there are fewer values than devices that have to differ."""
         count, values = 0, set[Hashable]()
         for each in covered:
@@ -241,8 +186,8 @@ class Shortfall:
     def _agrees(
         self,
         state: ConstraintState,
-        own: Sequence[_Wanted],
-        others: Sequence[_Wanted],
+        own: Sequence[Wanted],
+        others: Sequence[Wanted],
         free: Places,
     ) -> bool:
         """Tell whether there is a value on which all covered requests may agree."""
@@ -255,11 +200,11 @@ class Shortfall:
         if len(values) > VALUES_TRIED:
             return True
         return any(
-            self._serves([*(self._with(value, state, each) for each in own), *others], free)
+            self.serving.serves([*(self._with(value, state, each) for each in own), *others], free)
             for value in values
         )
 
-    def _with(self, value: Hashable, state: ConstraintState, wanted: _Wanted) -> _Wanted:
+    def _with(self, value: Hashable, state: ConstraintState, wanted: Wanted) -> Wanted:
         """Leave only devices with a value to the alternatives that the constraint covers."""
         places = 0
         for ask in wanted.asks:
