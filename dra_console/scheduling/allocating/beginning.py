@@ -58,7 +58,7 @@ def begin(
     """
     hold_turn(cluster, fence=lease.fence)
     notes.forget_shown(cluster, fence=lease.fence)
-    doubtful = notes.settle(Writer(client, lease), cluster).doubtful
+    settled = notes.settle(Writer(client, lease), cluster)
     opened = open_resident(cluster)
     if isinstance(opened, NotMirrored):
         raise NotMirroredError(f"not mirrored yet: {', '.join(opened.plurals)}")
@@ -68,7 +68,8 @@ def begin(
         opened.resident.put_pod(pod)
     waiting = WaitingList(opened.resident)
     rounds = Rounds(client, lease, opened.resident, waiting.queue, pool, counts or Counts())
-    rounds.doubtful.update(doubtful)
+    rounds.doubtful.update(settled.doubtful)
+    rounds.open_notes.stand(settled.standing)
     return Begun(waiting, rounds, opened.claims_version, pods.resource_version)
 
 

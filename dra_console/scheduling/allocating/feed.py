@@ -24,8 +24,8 @@ from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_w
 from dra_console.scheduling.allocating import wakes
 from dra_console.scheduling.allocating.wakes import Wake
 
-POLL_SECONDS: Final = 1
-"""How soon a source's thread notices that the window is over."""
+POLL_SECONDS: Final = 0.1
+"""How soon a source's thread notices that the window is over; the next one waits for that."""
 
 SHORTEST_WATCH_SECONDS: Final = 1.0
 SHORT_WATCHES: Final = 5

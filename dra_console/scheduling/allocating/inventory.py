@@ -4,7 +4,7 @@ The mirror's versions say what has changed. What of it may let something fit is 
 how many kinds, or uses of nodes, have changed so.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from dra_console.allocator.model import (
@@ -59,10 +59,14 @@ class Inventory:
         """List what cannot be read."""
         return [left for kind in self._followed for left in kind.left_out]
 
-    def compare(self) -> int:
-        """Bring it in line with the mirror, of which every version is looked at."""
-        changed = sum(kind.compare(self._cluster) for kind in self._followed)
-        return changed + self.compare_use()
+    def comparing(self) -> Iterator[int]:
+        """Bring it in line with the mirror, of which every version is looked at.
+
+        One kind a step, each told as a number; in between plans may be made.
+        """
+        for kind in self._followed:
+            yield int(kind.compare(self._cluster))
+        yield self.compare_use()
 
     def compare_use(self, node_names: Collection[str] | None = None) -> int:
         """Read anew what pods, of whichever scheduler, take of these nodes, or of all."""

@@ -11,7 +11,7 @@ What is planned counts at once (`assume`), what was written stays until the watc
 Not for several threads at once.
 """
 
-from collections.abc import Collection, Iterable, KeysView, Mapping
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -72,9 +72,14 @@ class Resident:
         """List what cannot be read."""
         return [*self._unreadable.values(), *self._inventory.left_out]
 
-    def compare(self) -> None:
-        """Bring the inventory in line with the mirror, of which every version is looked at."""
-        self.gains += self._inventory.compare()
+    def comparing(self) -> Iterator[None]:
+        """Bring the inventory in line with the mirror, of which every version is looked at.
+
+        Takes time where there is much of it: one kind a step, and plans may be made in between.
+        """
+        for changed in self._inventory.comparing():
+            self.gains += changed
+            yield
 
     def compare_use(self, node_names: Collection[str] | None = None) -> None:
         """Read anew what pods, of whichever scheduler, take of these nodes, or of all."""

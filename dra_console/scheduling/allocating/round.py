@@ -16,7 +16,7 @@ from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.allocating.telling import Teller
 from dra_console.scheduling.writing import outcomes, pod_events
 from dra_console.scheduling.writing.commit import write_all
-from dra_console.scheduling.writing.notes import Withdrawals
+from dra_console.scheduling.writing.open_notes import OpenNotes
 from dra_console.scheduling.writing.outcomes import WriteOutcome
 
 log = structlog.get_logger()
@@ -35,8 +35,8 @@ class Rounds:
     doubtful: set[str] = field(default_factory=set)
     """UIDs of claims of which nobody knows yet whether their allocation is written."""
 
-    withdrawals: Withdrawals | None = None
-    """Where refusals are kept until they are written down; without it they are at once."""
+    open_notes: OpenNotes = field(default_factory=OpenNotes)
+    """Where it is kept what became of notes, for whoever writes it down."""
 
     _clock: DatabaseClock = field(default_factory=DatabaseClock)
     _drafter: Drafter = field(init=False)
@@ -64,7 +64,7 @@ class Rounds:
                 [draft.plan for draft in drafts],
                 lease=self.lease,
                 pool=self.pool,
-                withdrawals=self.withdrawals,
+                open_notes=self.open_notes,
                 now=self._clock.now(),
             )
             for draft, outcome in zip(drafts, done, strict=True):

@@ -50,7 +50,7 @@ def push(cluster_id: int, wake: Wake) -> None:
         pipeline.execute()
 
 
-def take(cluster_id: int, *, timeout_seconds: int) -> Sequence[Wake]:
+def take(cluster_id: int, *, timeout_seconds: float) -> Sequence[Wake]:
     """Take all that was said, waiting for the first; none if none came in time.
 
     Raises:

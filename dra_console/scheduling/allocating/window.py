@@ -29,7 +29,6 @@ from dra_console.scheduling.allocating.beginning import (
     NotMirroredError,
     begin,
 )
-from dra_console.scheduling.allocating.counting import Counter
 from dra_console.scheduling.allocating.counts import Counts
 from dra_console.scheduling.allocating.feed import (
     Change,
@@ -39,23 +38,25 @@ from dra_console.scheduling.allocating.feed import (
     Source,
     open_feed,
 )
+from dra_console.scheduling.allocating.upkeep import Upkeep
 from dra_console.scheduling.allocating.wakes import ROOM, Wake
 from dra_console.scheduling.errors import TurnOverError
-from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.sending import Writer
-from dra_console.scheduling.writing.turns import check_turn
 
-WINDOW_SECONDS: Final = 60
+WINDOW_SECONDS: Final = 240
+"""After so long a window ends with the next pause; what comes in a hand-over waits for it."""
+
+PAUSE_SECONDS: Final = 1.0
+LONGEST_SECONDS: Final = 600
+"""Where there never is a pause."""
+
 IDLE_SECONDS: Final = 20
 """A window in which nothing was tried for so long ends; the next change opens another."""
 
-COMPARE_EVERY_SECONDS: Final = 5.0
-"""Wake-ups may be lost: so often all versions are compared with the mirror's."""
+WATCH_SECONDS: Final = 90
+"""Then a watch is opened anew: one that silently broke is not waited for longer."""
 
-CHECK_EVERY_SECONDS: Final = 1.0
 WRITING_THREADS: Final = 16
-GRACE_SECONDS: Final = 30
-"""Watches are asked for longer than the window lasts, so that it ends first."""
 
 log = structlog.get_logger()
 
@@ -87,6 +88,7 @@ class Window:
     lease: Lease
     seconds: float = WINDOW_SECONDS
     idle_seconds: float = IDLE_SECONDS
+    longest_seconds: float = LONGEST_SECONDS
     stopped: Callable[[], bool] = lambda: False
     """Tells that the worker wants to stop."""
 
@@ -116,13 +118,11 @@ def _allocate(window: Window, counts: Counts) -> Ended:
     wakes.clear(window.cluster.pk)
     with ThreadPoolExecutor(WRITING_THREADS, thread_name_prefix="allocation write") as pool:
         begun = begin(window.cluster, client=client, lease=window.lease, pool=pool, counts=counts)
-        begun.rounds.withdrawals = notes.Withdrawals()
         claims_version = begun.claims_version
         for is_again in (False, True):
-            seconds = int(window.seconds) + GRACE_SECONDS
             sources = (
-                Source(client, RESOURCE_CLAIMS, claims_version, seconds),
-                Source(client, PODS, begun.pods_version, seconds, SCHEDULED_BY_US),
+                Source(client, RESOURCE_CLAIMS, claims_version, WATCH_SECONDS),
+                Source(client, PODS, begun.pods_version, WATCH_SECONDS, SCHEDULED_BY_US),
             )
             try:
                 with open_feed(window.cluster.pk, sources) as feed:
@@ -143,18 +143,13 @@ class _Loop:
 
     def __init__(self, window: Window, writer: Writer, feed: Feed, begun: Begun) -> None:
         self._window: Final = window
-        self._writer: Final = writer
         self._feed: Final = feed
         self._waiting: Final = begun.waiting
         self._resident: Final = begun.waiting.resident
         self._rounds: Final = begun.rounds
-        now = time.monotonic()
-        self._ends_at: Final = now + window.seconds
-        self._active_at = now
-        self._checked_at = self._compared_at = now
-        self._counter: Final = Counter(window.cluster.pk, begun.rounds.counts)
-        self._room_changed: set[str] | None = set()
-        """Nodes on which pods came, went or changed; `None`: many."""
+        self._began_at: Final = time.monotonic()
+        self._active_at = self._began_at
+        self._upkeep: Final = Upkeep(window.cluster, writer, begun, now=self._began_at)
 
     def run(self) -> Ended:
         """Go round until the window ends."""
@@ -162,23 +157,29 @@ class _Loop:
             now = time.monotonic()
             if self._window.lease.is_lost:
                 raise CalledOffError("the allocation lease is lost")
+            if self._window.stopped():
+                raise CalledOffError("the worker stops")
             if now >= self._ends_at:
-                self._close()
+                self._upkeep.close()
                 return Ended.OVER
-            self._check(now)
-            self._compare(now)
+            self._upkeep.turn(now)
             if self._rounds.run():
                 self._active_at = time.monotonic()
             elif now - self._active_at >= self._window.idle_seconds:
-                self._close()
+                self._upkeep.close()
                 return Ended.IDLE
             self._take(self._feed.wait(timeout_seconds=self._seconds_to_wait()))
+
+    @property
+    def _ends_at(self) -> float:
+        """Tell when the window's time is up, should nothing come until then."""
+        pause = max(self._began_at + self._window.seconds, self._active_at + PAUSE_SECONDS)
+        return min(pause, self._began_at + self._window.longest_seconds)
 
     def _seconds_to_wait(self) -> float:
         now = time.monotonic()
         ends = [
-            self._checked_at + CHECK_EVERY_SECONDS,
-            self._compared_at + COMPARE_EVERY_SECONDS,
+            self._upkeep.due_at,
             self._ends_at,
             self._active_at + self._window.idle_seconds,
         ]
@@ -197,52 +198,6 @@ class _Loop:
                     keys.update(change.keys)
             else:
                 self._waiting.take(*change)
-        names = looked_at.pop(ROOM, set())
-        if names is None or self._room_changed is None:
-            self._room_changed = None
-        else:
-            self._room_changed |= names
+        self._upkeep.room_changed(looked_at.pop(ROOM, set()))
         for plural, keys in looked_at.items():
             self._resident.look_at(plural, keys)
-
-    def _check(self, now: float) -> None:
-        if now - self._checked_at < CHECK_EVERY_SECONDS:
-            return
-        self._checked_at = now
-        if self._window.stopped():
-            raise CalledOffError("the worker stops")
-        if not Cluster.objects.filter(pk=self._window.cluster.pk, enabled=True).exists():
-            raise CalledOffError("the cluster was removed or disabled")
-        check_turn(self._window.cluster, fence=self._window.lease.fence)
-        self._withdraw()
-        self._counter.tell()
-        if self._rounds.doubtful:
-            self._decide()
-        if self._room_changed != set():
-            names, self._room_changed = self._room_changed, set()
-            self._resident.compare_use(names)
-
-    def _compare(self, now: float) -> None:
-        if now - self._compared_at < COMPARE_EVERY_SECONDS:
-            return
-        self._compared_at = now
-        notes.forget_shown(self._window.cluster, fence=self._window.lease.fence)
-        self._resident.compare()
-
-    def _close(self) -> None:
-        self._withdraw()
-        self._counter.tell()
-
-    def _withdraw(self) -> None:
-        withdrawals = self._rounds.withdrawals
-        if withdrawals is not None:
-            withdrawals.write(self._window.cluster, fence=self._window.lease.fence)
-
-    def _decide(self) -> None:
-        """Find out about writes whose answers were lost."""
-        asked = frozenset(self._rounds.doubtful)
-        settled = notes.settle(self._writer, self._window.cluster, uids=asked)
-        decided = asked - frozenset(settled.doubtful)
-        self._rounds.doubtful -= decided
-        for key in self._resident.decide(decided, settled.claims):
-            self._waiting.claim_changed(key)

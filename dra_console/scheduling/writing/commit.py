@@ -14,7 +14,6 @@ from concurrent.futures import Executor
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-import structlog
 from django.conf import settings
 
 from dra_console.kube.client import Client
@@ -23,15 +22,13 @@ from dra_console.mirror.models import Cluster
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import notes
 from dra_console.scheduling.writing.claim_status import uid_of
-from dra_console.scheduling.writing.notes import Withdrawals
 from dra_console.scheduling.writing.one_plan import PlanWriting
+from dra_console.scheduling.writing.open_notes import OpenNotes
 from dra_console.scheduling.writing.outcomes import Dropped, WriteOutcome
 from dra_console.scheduling.writing.plan import Plan
 from dra_console.scheduling.writing.sending import Holder, Writer
 
 Item = TypeVar("Item")
-
-log = structlog.get_logger()
 
 
 def write_all(  # noqa: PLR0913 - what a round has
@@ -40,13 +37,13 @@ def write_all(  # noqa: PLR0913 - what a round has
     plans: Sequence[Plan],
     *,
     lease: Holder,
+    open_notes: OpenNotes,
     pool: Executor | None = None,
-    withdrawals: Withdrawals | None = None,
     now: datetime | None = None,
 ) -> list[WriteOutcome]:
     """Write the plans of a round; return what became of each, in their order.
 
-    Notes of what the API server refused are taken back at once, or in `withdrawals` for later.
+    `open_notes` is told what became of the notes, and has to write that down some time.
 
     `now` is the database's time; without it the database is asked. `lease` is the allocation lease
     that the plans were made under. The database is used by the calling thread alone; the API
@@ -61,21 +58,15 @@ def write_all(  # noqa: PLR0913 - what a round has
     going = [writing for writing in writings if writing.outcome is None]
     noted = [claim for each in going for claim in each.to_note()]
     try:
-        if withdrawals is not None:
-            withdrawals.forget(map(uid_of, noted))
+        open_notes.note_anew(map(uid_of, noted))
         notes.note_all(cluster, noted, fence=lease.fence, now=now)
     except TurnOverError as error:
         for writing in going:
             writing.outcome = Dropped(str(error))
         going = []
     _each(pool, PlanWriting.write, going)
-    later = Withdrawals() if withdrawals is None else withdrawals
-    later.add(uid for each in going for uid in each.refused())
-    if withdrawals is None:
-        try:
-            later.write(cluster, fence=lease.fence)
-        except TurnOverError as error:
-            log.info("notes left to the newer run", cluster=cluster.name, reason=str(error))
+    open_notes.refuse(uid for each in going for uid in each.refused())
+    open_notes.stand(claim for each in going for claim in each.allocated())
     return [_outcome(writing) for writing in writings]
 
 

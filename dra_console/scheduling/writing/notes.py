@@ -43,37 +43,11 @@ class Settled:
     claims: list[JsonObject] = field(default_factory=list)
     """Claims as the API server has them, of notes that were looked up."""
 
+    standing: list[JsonObject] = field(default_factory=list)
+    """Those among them that have the allocation which was noted."""
+
     doubtful: list[str] = field(default_factory=list)
     """UIDs of claims of which the API server did not say; ask again."""
-
-
-@dataclass(slots=True)
-class Withdrawals:
-    """UIDs of claims whose noted allocation does not stand and never will; of several rounds.
-
-    Until they are written down, notes say what was sent. That costs whoever reads them a
-    question to the API server and nothing else, so it need not hold up the next round.
-    """
-
-    uids: set[str] = field(default_factory=set)
-
-    def add(self, refused: Iterable[str]) -> None:
-        """Take what a round was refused."""
-        self.uids.update(refused)
-
-    def forget(self, uids: Iterable[str]) -> None:
-        """Leave out claims that are noted anew."""
-        self.uids.difference_update(uids)
-
-    def write(self, cluster: Cluster, *, fence: int) -> None:
-        """Write it down, and begin anew.
-
-        Raises:
-            TurnOverError: the notes are another run's by now.
-
-        """
-        uids, self.uids = self.uids, set()
-        withdraw(cluster, uids, fence=fence)
 
 
 def note_all(
@@ -125,12 +99,12 @@ def forget_shown(cluster: Cluster, *, fence: int) -> None:
     ).values_list("uid", "allocation")
     shown = dict(rows)
     done = [
-        note.pk
+        note.claim_uid
         for note in notes
         if note.claim_uid in shown
         and is_same_allocation(shown[note.claim_uid], allocation_of(note.raw))
     ]
-    _forget(cluster, done, fence=fence)
+    forget(cluster, done, fence=fence)
 
 
 def settle(writer: Writer, cluster: Cluster, *, uids: Collection[str] | None = None) -> Settled:
@@ -159,19 +133,27 @@ def settle(writer: Writer, cluster: Cluster, *, uids: Collection[str] | None = N
         if live is not None:
             settled.claims.append(live)
         if live is None or not is_same_allocation(allocation_of(live), allocation_of(note.raw)):
-            decided.append(note.pk)
-    _forget(cluster, decided, fence=writer.lease.fence)
+            decided.append(note.claim_uid)
+        else:
+            settled.standing.append(live)
+    forget(cluster, decided, fence=writer.lease.fence)
     return settled
 
 
-def _forget(cluster: Cluster, keys: Collection[int], *, fence: int) -> None:
-    if not keys:
+def forget(cluster: Cluster, uids: Collection[str], *, fence: int) -> None:
+    """Drop the notes of claims of which all is known that they could tell.
+
+    Raises:
+        TurnOverError: the notes are another run's by now.
+
+    """
+    if not uids:
         return
     points.before(WritePoint.NOTE_SETTLING)
     with transaction.atomic():
         # A newer run may have put notes of its own in the place of these.
         hold_turn(cluster, fence=fence)
-        WrittenAllocation.objects.filter(pk__in=keys).delete()
+        WrittenAllocation.objects.filter(cluster=cluster, claim_uid__in=uids).delete()
     points.after(WritePoint.NOTE_SETTLING)
 
 

@@ -8,7 +8,7 @@ import structlog
 
 from dra_console.allocator.model import JsonObject
 from dra_console.kube.errors import ApiError
-from dra_console.kube.kinds import RESOURCE_CLAIMS, Kind
+from dra_console.kube.kinds import RESOURCE_CLAIMS
 from dra_console.scheduling.errors import TurnOverError
 from dra_console.scheduling.writing import refusals
 from dra_console.scheduling.writing.binding import PodChangedError, bind, disown, unbound
@@ -94,9 +94,14 @@ class PlanWriting:
         """Give the UIDs of claims whose noted allocation does not stand and never will."""
         for index, planned in enumerate(self.plan.claims):
             uid = uid_of(planned.raw)
-            if planned.allocation is None or index in self._allocated or uid in self._doubtful:
-                continue
-            yield uid
+            stands = index in self._allocated or uid in self._doubtful
+            if planned.allocation is not None and not stands:
+                yield uid
+
+    def allocated(self) -> Iterator[JsonObject]:
+        """Give the claims whose noted allocation stands, as the API server has them."""
+        for index in self._allocated:
+            yield self._claims[index]
 
     def write(self) -> None:
         """Allocate, reserve, wait where that is needed, and bind."""
@@ -108,7 +113,8 @@ class PlanWriting:
             for claim in self._claims:
                 check_room(claim, pod)
         # Servers before 1.34, which speak no v1, know no time of allocation.
-        self._knows_time = self._served() == RESOURCE_CLAIMS
+        served = self.writer.client.session.versions.of(RESOURCE_CLAIMS)
+        self._knows_time = served == RESOURCE_CLAIMS
         for index, planned in enumerate(self.plan.claims):
             if planned.allocation is not None:
                 self._claims[index] = protect(self.writer, self._claims[index])
@@ -243,9 +249,6 @@ class PlanWriting:
             for claim, planned in zip(self._claims, self.plan.claims, strict=True)
             if claim is not planned.raw and uid_of(claim) not in self._doubtful
         )
-
-    def _served(self) -> Kind:
-        return self.writer.client.session.versions.of(RESOURCE_CLAIMS)
 
     def _time_for(self, allocation: JsonObject) -> datetime | None:
         is_written = self._knows_time or has_binding_conditions(allocation)

@@ -33,6 +33,7 @@ def allocate_once(
         return 0
     also(begun.waiting.resident)
     begun.rounds.run()
+    begun.rounds.open_notes.withdraw(cluster, fence=lease.fence)
     # Events are written in the background.
     assert recorder_of(client).wait(timeout_seconds=30)
     explain_waiting(cluster)

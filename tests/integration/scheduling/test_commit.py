@@ -13,6 +13,7 @@ from dra_console.mirror.models import Cluster
 from dra_console.scheduling.models import WrittenAllocation
 from dra_console.scheduling.writing.claim_status import uid_of, with_finalizer
 from dra_console.scheduling.writing.commit import write_all
+from dra_console.scheduling.writing.open_notes import OpenNotes
 from dra_console.scheduling.writing.outcomes import (
     Dropped,
     Failed,
@@ -78,7 +79,11 @@ def a_plan(*claims: PlannedClaim) -> Plan:
 def written(
     server: ScriptedServer, cluster: Cluster, plan: Plan | None = None, *, held: Held = Held()
 ) -> WriteOutcome:
-    (outcome,) = write_all(server.client(), cluster, [plan or a_plan()], lease=held)
+    open_notes = OpenNotes()
+    (outcome,) = write_all(
+        server.client(), cluster, [plan or a_plan()], lease=held, open_notes=open_notes
+    )
+    open_notes.withdraw(cluster, fence=held.fence)
     return outcome
 
 
@@ -334,7 +339,9 @@ def test_a_write_in_doubt_keeps_its_note_though_the_lease_is_lost_before_it_is_d
 ) -> None:
     server.will_answer(WITH_FINALIZER, NO_ANSWER, WITH_FINALIZER)
 
-    (outcome,) = write_all(server.client(), cluster, [a_plan()], lease=LostAfter(writes=2))
+    open_notes, lease = OpenNotes(), LostAfter(writes=2)
+    (outcome,) = write_all(server.client(), cluster, [a_plan()], lease=lease, open_notes=open_notes)
+    open_notes.withdraw(cluster, fence=lease.fence)
 
     assert isinstance(outcome, Failed)
     assert outcome.doubtful == (UID,)

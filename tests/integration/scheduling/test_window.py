@@ -1,5 +1,6 @@
 """Whole allocation windows: a real API server and its watches, the mirror, Redis, real leases."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from dra_console.kube.kinds import (
 )
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, Cursor, Pod
-from dra_console.scheduling.allocating import wakes, window
+from dra_console.scheduling.allocating import upkeep, wakes, window
 from dra_console.scheduling.allocating.counts import Counts
 from dra_console.scheduling.allocating.wakes import Wake
 from dra_console.scheduling.allocating.window import Ended, Window, allocate
@@ -98,7 +99,9 @@ def world(api_server: Devcluster) -> World:
 
 
 @contextmanager
-def open_window(world: World, *, seconds: float = 60, idle_seconds: float = 60) -> Iterator[Open]:
+def open_window(
+    world: World, *, seconds: float = 60, idle_seconds: float = 60, longest_seconds: float = 60
+) -> Iterator[Open]:
     """Have a window open for the block, which ends it if nothing else does."""
     opened = Open()
 
@@ -111,6 +114,7 @@ def open_window(world: World, *, seconds: float = 60, idle_seconds: float = 60) 
                     held,
                     seconds=seconds,
                     idle_seconds=idle_seconds,
+                    longest_seconds=longest_seconds,
                     stopped=lambda: opened.is_stopped,
                 )
             )
@@ -185,7 +189,7 @@ def test_devices_that_are_published_in_an_open_window_are_found(
     # Nobody listens to signals of `apply` here: the test says itself what is heard.
     monkeypatch.setattr("dra_console.events.inventory_changed.receivers", [])
     if not is_told:
-        monkeypatch.setattr(window, "COMPARE_EVERY_SECONDS", 0.5)
+        monkeypatch.setattr(upkeep, "COMPARE_EVERY_SECONDS", 0.5)
     for name in ("first", "second", "third"):
         world.claim_ahead(name)
     with open_window(world):
@@ -242,6 +246,47 @@ def test_a_window_ends_after_its_term(world: World) -> None:
 
     assert opened.ended is not None
     assert opened.ended[0] is Ended.OVER
+
+
+def test_a_window_does_not_end_after_its_term_while_claims_keep_coming(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "PAUSE_SECONDS", 60.0)
+
+    with open_window(world, seconds=0) as opened:
+        world.claim_ahead("first")
+        assert eventually(lambda: world.device_of("first"))
+        world.claim_ahead("second")
+        assert eventually(lambda: world.device_of("second"))
+
+    assert opened.ended is not None
+    ended, counts = opened.ended
+    assert (ended, counts.reserved) == (Ended.CALLED_OFF, 2)
+
+
+def test_a_window_ends_some_time_though_claims_keep_coming(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "PAUSE_SECONDS", 60.0)
+
+    with open_window(world, seconds=0, longest_seconds=0.5) as opened:
+        assert eventually(lambda: opened.ended)
+
+    assert opened.ended is not None
+    assert opened.ended[0] is Ended.OVER
+
+
+def test_a_window_ends_when_its_credentials_have_changed(
+    world: World, api_server: Devcluster
+) -> None:
+    with open_window(world) as opened:
+        world.claim_ahead("first")
+        assert eventually(lambda: world.device_of("first"))
+        os.utime(api_server.kubeconfig)
+        assert eventually(lambda: opened.ended)
+
+    assert opened.ended is not None
+    assert opened.ended[0] is Ended.CALLED_OFF
 
 
 def test_nothing_is_allocated_before_claims_are_mirrored_to_the_end(world: World) -> None:

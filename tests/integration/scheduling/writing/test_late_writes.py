@@ -19,6 +19,7 @@ from dra_console.scheduling.writing.claim_status import (
     without_reservation,
 )
 from dra_console.scheduling.writing.commit import write_all
+from dra_console.scheduling.writing.open_notes import OpenNotes
 from dra_console.scheduling.writing.outcomes import Written
 from dra_console.scheduling.writing.plan import Plan, PlannedClaim, PodToBind
 from dra_console.scheduling.writing.releasing import free_in_the_way
@@ -114,7 +115,8 @@ def test_a_bound_pod_loses_nothing_to_whoever_took_it_back_before(
     held, pod = reserved(client), PodToBind.of(pod_of(client), node_name="gpu-01")
     late = deallocated(held) if is_whole else without_reservation(held, pod.uid)
 
-    outcomes = write_all(client, cluster, [Plan([PlannedClaim(held, None)], pod)], lease=Held())
+    plan = Plan([PlannedClaim(held, None)], pod)
+    outcomes = write_all(client, cluster, [plan], lease=Held(), open_notes=OpenNotes())
 
     with pytest.raises(ConflictError):
         client.replace(RESOURCE_CLAIMS, late, subresource="status")
