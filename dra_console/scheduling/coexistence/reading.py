@@ -1,6 +1,6 @@
 """From API objects to what detection looks at; small, since it is kept for whole fleets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -86,6 +86,18 @@ def slice_facts(decoded: ResourceSlice) -> SliceFacts:
         counters=totals_of(decoded.shared_counters) if decoded.shared_counters else {},
         has_counters=bool(decoded.shared_counters),
     )
+
+
+def newest_devices(slices: Iterable[ResourceSlice]) -> Mapping[str, Device]:
+    """Return the devices of a pool's newest generation by name."""
+    with_devices = [each for each in slices if not each.shared_counters]
+    newest = max((each.generation for each in with_devices), default=0)
+    return {
+        device.name: device
+        for each in with_devices
+        if each.generation == newest
+        for device in each.devices
+    }
 
 
 def _device_facts(device: Device) -> DeviceFacts:

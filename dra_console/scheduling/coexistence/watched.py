@@ -41,7 +41,7 @@ from dra_console.scheduling.coexistence.facts import (
     World,
 )
 from dra_console.scheduling.coexistence.mismatches import why_no_match
-from dra_console.scheduling.coexistence.reading import slice_facts
+from dra_console.scheduling.coexistence.reading import newest_devices, slice_facts
 from dra_console.scheduling.coexistence.rows import (
     LOOKED_AT,
     UNKNOWN,
@@ -206,7 +206,7 @@ class Watched:
         for some in _chunks(pools, SLICES_AT_ONCE):
             decoded = self._decode([pk for pool_id in some for pk in of_pool[pool_id]])
             for pool_id in some:
-                devices = _newest_devices(decoded.get(pool_id, ()))
+                devices = newest_devices(decoded.get(pool_id, ()))
                 self._compare(uses[pool_id], devices)
 
     def _decode(self, pks: Sequence[int]) -> Mapping[PoolId, Sequence[ResourceSlice]]:
@@ -235,17 +235,6 @@ class Watched:
                 found.pop(key, None)
             else:
                 found[key] = why
-
-
-def _newest_devices(slices: Iterable[ResourceSlice]) -> Mapping[str, Device]:
-    slices = [each for each in slices if not each.shared_counters]
-    newest = max((each.generation for each in slices), default=0)
-    return {
-        device.name: device
-        for each in slices
-        if each.generation == newest
-        for device in each.devices
-    }
 
 
 def _pools_of(claim: HeldClaim) -> set[PoolId]:
