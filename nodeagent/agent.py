@@ -103,7 +103,7 @@ class Agent:
         )
         self._reports = Reports()
         self._watcher = Watcher(
-            reader=reader,
+            signs=reader,
             known=Known(
                 inventory=self._sampler.inventory,
                 absence=self._sampler.absence,
@@ -114,7 +114,7 @@ class Agent:
                 fatal_effect=config.fatal_effect,
                 application_xids=config.application_xids,
             ),
-            state_file=StateFile(config.plugin_directory / "health.json", boot_id),
+            kept=StateFile(config.plugin_directory / "health.json", boot_id),
             reports=self._reports,
             on_taints=self._take_taints,
         )

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Collection
 
 from nodeagent.config import Config
+from nodeagent.devices.events import Signs
+from nodeagent.devices.kernel_log import KernelLog, LoggedGpus
+from nodeagent.devices.model import Inventory
 from nodeagent.devices.settings import MigPolicy, Settings
 from nodeagent.devices.simulated import SimulatedGpus
 from nodeagent.devices.worker.proxy import WorkerGpus
@@ -27,7 +30,21 @@ def gpus_to_serve(
 def gpus_to_watch(config: Config) -> WorkerGpus | SimulatedGpus:
     """Return the same GPUs for somebody who changes nothing and writes nothing."""
     if config.profile is not None:
-        return SimulatedGpus(config.profile, config.node_name, prepared_devices=frozenset)
+        return SimulatedGpus(
+            config.profile,
+            config.node_name,
+            prepared_devices=frozenset,
+            directory=config.plugin_directory,
+        )
     # Whoever made partitions: those that exist are read.
     settings = Settings.under(config.driver_root.mounted, mig=MigPolicy.STATIC, only_reads=True)
     return WorkerGpus(settings)
+
+
+def signs_to_watch(
+    gpus: WorkerGpus | SimulatedGpus, inventory: Callable[[], Inventory | None]
+) -> Signs:
+    """Return what tells of the health of GPUs that must not be held open for it."""
+    if isinstance(gpus, SimulatedGpus):
+        return gpus
+    return LoggedGpus(gpus, KernelLog(), inventory)

@@ -7,6 +7,7 @@ Both are raw: whether an Xid makes a device unhealthy is for `health` to say (no
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Protocol
 
 
 class EventKind(StrEnum):
@@ -102,3 +103,19 @@ class Vitals:
 
     missing_nodes: tuple[str, ...] | None = None
     """Paths of device nodes that CUDA needs and this host has not."""
+
+
+class Signs(Protocol):
+    """What tells of the health of a node's GPUs; readers of GPUs are such ones."""
+
+    def events(self) -> tuple[DriverEvent, ...]:
+        """Return the events since the last call, oldest first; never waits for the driver."""
+        ...
+
+    def vitals(self) -> tuple[Vitals, ...]:
+        """Return the health of every GPU that was ever found, lost ones too; never raises.
+
+        Where the driver does not answer in time, these are the last known ones with their age;
+        empty before the first discovery.
+        """
+        ...

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self
 
-from nodeagent.devices.events import DriverEvent, Vitals
+from nodeagent.devices.events import Signs
 from nodeagent.devices.mig import MigProfile, Partition, device_name
 
 
@@ -152,7 +152,7 @@ class Reading:
     """Processes that use the device; stays on the node, where it protects a claim in use."""
 
 
-class GpuReader(Protocol):
+class GpuReader(Signs, Protocol):
     """One source of facts and readings.
 
     Safe to call from any thread; one call at a time reaches the driver. A driver that hangs costs
@@ -178,18 +178,6 @@ class GpuReader(Protocol):
             NoDriverError: as in `discover`.
             DriverTimeoutError: as in `discover`.
 
-        """
-        ...
-
-    def events(self) -> tuple[DriverEvent, ...]:
-        """Return the events since the last call, oldest first; never waits for the driver."""
-        ...
-
-    def vitals(self) -> tuple[Vitals, ...]:
-        """Return the health of every GPU that was ever found, lost ones too; never raises.
-
-        Where the driver does not answer in time, these are the last known ones with their age;
-        empty before the first discovery.
         """
         ...
 

@@ -85,6 +85,7 @@ def _judged(
         message="; ".join(one.text for one in kept),
         since=at,
         taints=tuple(sorted(taints)),
+        uuid=device.uuid,
     )
 
 

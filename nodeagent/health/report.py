@@ -41,6 +41,8 @@ class DeviceHealth:
     """When its status or message became so, in UTC."""
 
     taints: tuple[Taint, ...] = ()
+    uuid: str | None = None
+    """The identity that whoever published it knows, too; `None`: it does not exist yet."""
 
     def __post_init__(self) -> None:
         """Cut and clean the message: it goes into files and streams that take no more.

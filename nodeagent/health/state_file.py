@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -24,9 +24,31 @@ FORMAT: Final = 1
 FILE_MODE: Final = 0o600
 
 
+class Kept(Protocol):
+    """Where a memory outlives the process, or does not."""
+
+    def read(self) -> Memory:
+        """Return what was remembered since this boot; nothing where that is not known."""
+        ...
+
+    def write(self, memory: Memory) -> None:
+        """Keep what is remembered."""
+        ...
+
+
+class Unkept:
+    """Nowhere: for an agent that writes nothing on its node."""
+
+    def read(self) -> Memory:
+        return Memory()
+
+    def write(self, memory: Memory) -> None:
+        del memory
+
+
 @dataclass(slots=True)
 class StateFile:
-    """The memory of one node."""
+    """The memory of one node, in a file."""
 
     path: Path
     boot_id: str

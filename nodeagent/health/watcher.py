@@ -15,8 +15,8 @@ from typing import Final
 import structlog
 
 from nodeagent.claims.entry import Entry
-from nodeagent.devices.events import DriverEvent, Vitals
-from nodeagent.devices.model import GpuReader, Inventory
+from nodeagent.devices.events import DriverEvent, Signs, Vitals
+from nodeagent.devices.model import Inventory
 from nodeagent.health import metrics
 from nodeagent.health.assess import Evidence, Policy, assess
 from nodeagent.health.incidents import (
@@ -27,7 +27,7 @@ from nodeagent.health.incidents import (
     without_what_is_over,
 )
 from nodeagent.health.report import DeviceHealth, HealthReport, Reports
-from nodeagent.health.state_file import StateFile
+from nodeagent.health.state_file import Kept
 
 log = structlog.get_logger()
 
@@ -53,10 +53,10 @@ class Known:
 class Watcher:
     """Looks after the devices of one node. Safe between threads."""
 
-    reader: GpuReader
+    signs: Signs
     known: Known
     policy: Policy
-    state_file: StateFile
+    kept: Kept
     reports: Reports
     on_taints: Callable[[HealthReport], None]
     """Called after each look at which the taints may be others; must not block."""
@@ -68,7 +68,7 @@ class Watcher:
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
-        self._memory = self.state_file.read()
+        self._memory = self.kept.read()
 
     @property
     def memory(self) -> Memory:
@@ -79,7 +79,7 @@ class Watcher:
         """Look until stopped. Runs in a thread of its own."""
         due = time.monotonic()
         while not self._stopping.wait(EVENT_SECONDS):
-            events = self.reader.events()
+            events = self.signs.events()
             if events or time.monotonic() >= due:
                 self.on_taints(self.look(events))
                 due = time.monotonic() + VITALS_SECONDS
@@ -92,11 +92,11 @@ class Watcher:
     def look(self, events: tuple[DriverEvent, ...] = ()) -> HealthReport:
         """Judge all devices as they are now. Takes as long as the driver is given to answer."""
         with self._looking:
-            events += self.reader.events()
+            events += self.signs.events()
             _tell(events, self.policy)
             absence = self.known.absence()
             if absence is None:
-                found = {one.gpu_uuid: one for one in self.reader.vitals()}
+                found = {one.gpu_uuid: one for one in self.signs.vitals()}
             else:
                 # Asking would load the library of a driver that somebody is replacing.
                 found = dict(self._vitals)
@@ -132,7 +132,7 @@ class Watcher:
         there = frozenset(device.gpu.uuid for device in devices)
         self._memory = without_what_is_over(memory, vitals=vitals, there=there, at=now)
         self._vitals = vitals
-        self.state_file.write(self._memory)
+        self.kept.write(self._memory)
 
     def _place_of(self, inventory: Inventory | None, gpu_uuid: str, instance: int) -> Place | None:
         """Find a GPU instance: first among the partitions that claims have now."""

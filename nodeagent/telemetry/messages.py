@@ -102,7 +102,7 @@ def encode_sample(
         for reading in sample.readings
     ]
     devices += [
-        {"device": one.device, **_health(one)}
+        {**_device_of(one), **_health(one)}
         for one in health.values()
         if one.status is Status.UNHEALTHY
     ]
@@ -150,6 +150,11 @@ def _reading(reading: Reading) -> JsonObject:
         if value is not None:
             spelled[name] = value
     return spelled
+
+
+def _device_of(found: DeviceHealth) -> JsonObject:
+    named: JsonObject = {"device": found.device}
+    return named if found.uuid is None else {**named, "uuid": found.uuid}
 
 
 def _health(found: DeviceHealth | None) -> JsonObject:

@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from channels.db import database_sync_to_async as in_database
@@ -76,14 +78,43 @@ async def test_where_nothing_is_published_with_a_uuid_nothing_is_said_of_any_dev
     assert store.latest(cluster.pk) == {}
 
 
-async def test_an_agent_that_only_watches_shows_another_drivers_devices_and_touches_nothing(
+async def test_what_an_agent_that_only_watches_finds_wrong_is_told_of_lost_gpus_too(
     console: Console, cluster: Cluster, tmp_path: Path
 ) -> None:
     await in_database(mirror)(cluster, a_node(NODE), slices_of_the_other_driver(*UUIDS[::-1]))
-    token, log = tmp_path / "token", tmp_path / "log"
-    token.write_text(AGENT_TOKEN)
     root = tmp_path / "kubelet"
-    (root / "plugins_registry").mkdir(parents=True)
+    faults = root / f"plugins/{OTHER}/simulated-faults.json"
+    faults.parent.mkdir(parents=True)
+    wrong = {"lost": ["gpu-0"], "xids": [{"gpu": "gpu-1", "xid": 79}], "recovery": {"gpu-2": 1}}
+    faults.write_text(json.dumps(wrong))
+
+    async with observing(console, tmp_path, root):
+        health = await until(lambda: len(health_of(cluster)) == 4 and health_of(cluster))
+
+    assert {device: words.partition(" at ")[0] for device, words in health.items()} == {
+        "gpu-3": "unhealthy: the GPU has fallen off the bus",
+        "gpu-2": "unhealthy: Xid 79 (fallen off the bus)",
+        "gpu-1": "unhealthy: the driver recommends: gpu reset",
+        "gpu-0": "healthy",
+    }
+    assert [path.name for path in faults.parent.iterdir()] == [faults.name]
+
+
+def health_of(cluster: Cluster) -> dict[str, str]:
+    return {
+        key.device: reading.health
+        for key, reading in store.latest(cluster.pk).items()
+        if reading.health is not None and not reading.health.startswith("unknown")
+    }
+
+
+@asynccontextmanager
+async def observing(
+    console: Console, directory: Path, root: Path
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run an agent that only watches; it has to end well when it is asked to."""
+    token, log = directory / "token", directory / "log"
+    token.write_text(AGENT_TOKEN)
     command = [
         *(sys.executable, "-m", "nodeagent", "--telemetry-only"),
         *("--node-name", NODE, "--driver", OTHER, "--simulate", "--profile", "l4x4"),
@@ -97,15 +128,25 @@ async def test_an_agent_that_only_watches_shows_another_drivers_devices_and_touc
             *command, stderr=written, env={"PATH": os.environ["PATH"]}
         )
     try:
-        latest = await until(lambda: store.latest(cluster.pk))
+        yield process
         process.terminate()
         status = await asyncio.wait_for(process.wait(), 20)
     finally:
         if process.returncode is None:
             process.kill()
-
     assert status == 0, log.read_text()
+
+
+async def test_an_agent_that_only_watches_shows_another_drivers_devices_and_touches_nothing(
+    console: Console, cluster: Cluster, tmp_path: Path
+) -> None:
+    await in_database(mirror)(cluster, a_node(NODE), slices_of_the_other_driver(*UUIDS[::-1]))
+    root = tmp_path / "kubelet"
+    (root / "plugins_registry").mkdir(parents=True)
+    async with observing(console, tmp_path, root):
+        latest = await until(lambda: store.latest(cluster.pk))
+
     assert set(latest) == {DeviceKey(OTHER, "pool-a", f"gpu-{number}") for number in range(4)}
     assert all(reading.power_milliwatts for reading in latest.values())
     assert [path.name for path in root.rglob("*")] == ["plugins_registry"]
-    assert json.loads(log.read_text().splitlines()[-1])["level"] == "info"
+    assert json.loads((tmp_path / "log").read_text().splitlines()[-1])["level"] == "info"

@@ -63,14 +63,14 @@ class Ward:
 
     def restart(self) -> None:
         self.watcher = Watcher(
-            reader=self,
+            signs=self,
             known=Known(
                 inventory=lambda: self.inventory,
                 absence=lambda: self.absence,
                 entries=lambda: self.entries,
             ),
             policy=self.policy,
-            state_file=StateFile(self.directory / "health.json", self.boot_id),
+            kept=StateFile(self.directory / "health.json", self.boot_id),
             reports=Reports(),
             on_taints=self.told.append,
             now=lambda: self.at,
