@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dra_console.allocator.inventory import Node
-from dra_console.allocator.model import DEVICES_PER_CLAIM, AllocationResult
+from dra_console.allocator.model import DEVICES_PER_CLAIM
 from dra_console.allocator.search.asks import Ask, PreparedClaim
 from dra_console.allocator.search.choices import (
     AlternativeChoice,
@@ -23,7 +22,6 @@ from dra_console.allocator.search.choices import (
 )
 from dra_console.allocator.search.drawing import Refusal
 from dra_console.allocator.search.pruning import Pruning
-from dra_console.allocator.search.results import result_of
 from dra_console.allocator.search.standings import Standings
 from dra_console.allocator.search.state import SearchState
 from dra_console.allocator.world.pools import PublishedDevice
@@ -47,7 +45,6 @@ class Search:
     claims: Sequence[PreparedClaim]
     devices: Sequence[PublishedDevice]
     every: Mapping[Ask, tuple[PublishedDevice, ...]]
-    node: Node
     standings: Standings
     state: SearchState
     pruning: Pruning
@@ -71,28 +68,6 @@ class Search:
                 self.stack.append(opened)
             opened = self._advance()
         return False
-
-    def results(self) -> tuple[AllocationResult, ...]:
-        """Build one result for each claim from the choices on the stack.
-
-        Raises:
-            NodeSelectorError: no result can say where the devices can be used from.
-
-        """
-        chosen: list[list[Ask]] = [[] for _ in self.claims]
-        for choice in self.stack:
-            if isinstance(choice, AlternativeChoice):
-                asks = self.claims[choice.claim].requests[choice.request].asks
-                chosen[choice.claim].append(asks[choice.next - 1])
-        return tuple(
-            result_of(
-                prepared,
-                chosen=chosen[index],
-                picks=self.state.picks_of(index),
-                node=self.node,
-            )
-            for index, prepared in enumerate(self.claims)
-        )
 
     def _start_over(self) -> Choice | Opening:
         self.starts_over = False

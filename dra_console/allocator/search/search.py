@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from dra_console.allocator.cel.selectors import default_engine
 from dra_console.allocator.inventory import PoolId
-from dra_console.allocator.model import Node, ResourceClaim, Snapshot
+from dra_console.allocator.model import AllocationResult, Node, ResourceClaim, Snapshot
 from dra_console.allocator.outcomes import (
     Allocated,
     BrokenInput,
@@ -24,10 +24,12 @@ from dra_console.allocator.outcomes import (
 from dra_console.allocator.rules import DEFAULT_RULES, Rules
 from dra_console.allocator.search.asks import Ask, PreparedClaim, prepare
 from dra_console.allocator.search.backtracking import OutOfStepsError, Search
+from dra_console.allocator.search.choices import AlternativeChoice
 from dra_console.allocator.search.every import Enumeration
 from dra_console.allocator.search.looks import Looks
 from dra_console.allocator.search.matching import Matcher
 from dra_console.allocator.search.pruning import Pruning
+from dra_console.allocator.search.results import result_of
 from dra_console.allocator.search.shortfall import Shortfall
 from dra_console.allocator.search.standings import Standings
 from dra_console.allocator.search.state import state_for
@@ -104,15 +106,15 @@ def search_prepared(
         return _unreadable(error)
     search.steps_left = step_budget
     search.state.new_share_id = new_share_id
-    return _outcome(search, pools=pools, step_budget=step_budget)
+    return _outcome(search, node=node, pools=pools, step_budget=step_budget)
 
 
-def _outcome(search: Search, *, pools: Sequence[NodePool], step_budget: int) -> Outcome:
+def _outcome(search: Search, *, node: Node, pools: Sequence[NodePool], step_budget: int) -> Outcome:
     try:
         is_solved = search.run()
         steps = step_budget - search.steps_left
         if is_solved:
-            return Allocated(search.results(), steps)
+            return Allocated(_results(search, node), steps)
         return DoesNotFit(steps, _invalid(pools), is_pruned=search.pruning.is_on)
     except BrokenInputError as error:
         return error.after(step_budget - search.steps_left)
@@ -120,6 +122,19 @@ def _outcome(search: Search, *, pools: Sequence[NodePool], step_budget: int) -> 
         return _unreadable(error)
     except OutOfStepsError:
         return BudgetExhausted(step_budget)
+
+
+def _results(search: Search, node: Node) -> tuple[AllocationResult, ...]:
+    """Build one result for each claim from the choices that the search ended with."""
+    chosen: list[list[Ask]] = [[] for _ in search.claims]
+    for choice in search.stack:
+        if isinstance(choice, AlternativeChoice):
+            asks = search.claims[choice.claim].requests[choice.request].asks
+            chosen[choice.claim].append(asks[choice.next - 1])
+    return tuple(
+        result_of(prepared, chosen=chosen[index], picks=search.state.picks_of(index), node=node)
+        for index, prepared in enumerate(search.claims)
+    )
 
 
 def _unreadable(error: NodeSelectorError) -> BrokenInput:
@@ -147,7 +162,7 @@ def _search(
     state = state_for(claims, pools=pools, standings=standings)
     looks = Looks(asks, devices, standings, state.covering, matcher.usage)
     pruning = Pruning(looks, state, Shortfall(claims, looks, state))
-    return Search(claims, devices, every, node, standings, state, pruning)
+    return Search(claims, devices, every, standings, state, pruning)
 
 
 def _invalid(pools: Sequence[NodePool]) -> tuple[tuple[PoolId, str], ...]:
