@@ -5,7 +5,7 @@ errors, macros absorb errors that do not decide, `cel.bind` is lazy, and every s
 so that no expression runs without end.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from dra_console.allocator.cel import run_costs
@@ -33,10 +33,8 @@ from dra_console.allocator.cel.values import (
     Optional,
     Uint,
     Value,
-    as_key,
-    from_key,
-    no_such_overload,
 )
+from dra_console.allocator.cel.written import is_constant, listed, mapped
 from dra_console.allocator.semver import Semver
 
 READ_ONCE: Final = frozenset({"quantity", "semver", "ip", "cidr", "url", "duration", "timestamp"})
@@ -61,9 +59,9 @@ def compiled(node: Node) -> Step:  # noqa: PLR0911  one kind of node each
         case Call():
             return _call(node)
         case ListOf():
-            return _list(node)
+            return listed(node, compiled)
         case MapOf():
-            return _map(node)
+            return mapped(node, compiled)
         case Fold():
             return folded(node, compiled)
 
@@ -118,7 +116,7 @@ def _call(node: Call) -> Step:
     special = SPECIAL.get(node.function)
     if special is not None:
         return special(*map(compiled, node.operands))
-    if node.function == "@in" and _is_constant(node.arguments[1]):
+    if node.function == "@in" and is_constant(node.arguments[1]):
         return _member(*node.arguments)
     function = _added if node.function == "_+_" else _function_of(node)
     call = _plain(node.function, function, tuple(map(compiled, node.operands)))
@@ -177,14 +175,6 @@ def _added(values: Sequence[Value]) -> Value:
     return add(left, right)
 
 
-def _is_constant(node: Node) -> bool:
-    return (
-        isinstance(node, ListOf)
-        and not node.optional_indices
-        and all(isinstance(each, Literal) for each in node.elements)
-    )
-
-
 def _member(wanted: Node, listed: Node) -> Step:
     """Look for a value among constants, which upstream keeps as a set.
 
@@ -199,58 +189,3 @@ def _member(wanted: Node, listed: Node) -> Step:
         return is_in(values[0], values[1])
 
     return _plain("@in", looked_for, (compiled(wanted), compiled(listed)))
-
-
-def _list(node: ListOf) -> Step:
-    steps = tuple(map(compiled, node.elements))
-    optional = frozenset(node.optional_indices)
-    if _is_constant(node):
-        constant = [step(Frame({}, Meter(0))) for step in steps]
-        return lambda _: constant
-
-    def build(frame: Frame) -> Value:
-        values: list[Value] = []
-        for index, step in enumerate(steps):
-            value = step(frame)
-            if index in optional:
-                if not isinstance(value, Optional):
-                    raise no_such_overload()
-                if not value.is_present:
-                    continue
-                value = value.value
-            values.append(value)
-        frame.meter.charge(run_costs.LIST)
-        return values
-
-    return build
-
-
-def _map(node: MapOf) -> Step:
-    if node.message:
-        raise EvaluationError(f"messages such as {node.message} are not offered")
-    steps = tuple(
-        (
-            compiled(Literal(0, entry.key) if isinstance(entry.key, str) else entry.key),
-            compiled(entry.value),
-            entry.is_optional,
-        )
-        for entry in node.entries
-    )
-
-    def build(frame: Frame) -> Value:
-        values: dict[Hashable, Value] = {}
-        for key_step, step, is_optional in steps:
-            key, value = as_key(key_step(frame)), step(frame)
-            if is_optional:
-                if not isinstance(value, Optional):
-                    raise no_such_overload()
-                if not value.is_present:
-                    continue
-                value = value.value
-            if key in values:
-                raise EvaluationError(f"Failed with repeated key: {from_key(key)}")
-            values[key] = value
-        frame.meter.charge(run_costs.MAP)
-        return values
-
-    return build

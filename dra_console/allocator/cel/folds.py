@@ -3,15 +3,12 @@
 Macros absorb errors that do not decide, and `cel.bind` is lazy.
 """
 
-from collections.abc import Callable, Hashable
-from typing import Final, TypeAlias
+from collections.abc import Hashable
+from typing import Final
 
-from dra_console.allocator.cel.frames import Failure, Frame, Growing, Lazy, Step
-from dra_console.allocator.cel.tree import Fold, ListOf, Literal, Node
+from dra_console.allocator.cel.frames import Build, Failure, Frame, Growing, Lazy, Step
+from dra_console.allocator.cel.tree import Fold, ListOf, Literal
 from dra_console.allocator.cel.values import EvaluationError, Value, from_key, type_name
-
-Build: TypeAlias = Callable[[Node], Step]
-"""Builds the closure of a node."""
 
 ACCUMULATOR: Final = "@result"
 """What macros call their accumulator; `cel.bind` uses the name that the user gave."""

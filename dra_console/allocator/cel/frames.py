@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dra_console.allocator.cel.tree import Node
 from dra_console.allocator.cel.values import CostExceededError, EvaluationError, Value
 
 
@@ -35,6 +36,9 @@ class Frame:
 
 
 Step: TypeAlias = Callable[[Frame], Value]
+
+Build: TypeAlias = Callable[[Node], Step]
+"""Builds the closure of a node."""
 
 
 @dataclass(frozen=True, slots=True)
