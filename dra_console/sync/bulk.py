@@ -12,19 +12,15 @@ parameter for each value, and one call for each value to make it fit for the dat
 A difference: primary keys that the database gives are not set on the rows.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-import msgspec
-import orjson
 from django.db import connection, models
 
-from dra_console.allocator.model import Json
+from dra_console.sync.column_values import Encode, decoded, encoder_of
 
 FEWEST_ROWS: Final = 20
 """Below it, preparing the table costs more than it saves."""
@@ -34,9 +30,6 @@ Values: TypeAlias = Sequence[Any]
 
 JSON may also be given as the text that it is to be stored as, in a `msgspec.Raw`.
 """
-
-Encode: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
-"""Makes a field's values, of all rows, fit for the database; `None` stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +85,7 @@ def write_values(
     columns = _columns_of(model, vendor=connection.vendor)
     if len(rows) < FEWEST_ROWS:
         instances = [
-            model(**dict(zip(columns.attributes, map(_decoded, row), strict=True))) for row in rows
+            model(**dict(zip(columns.attributes, map(decoded, row), strict=True))) for row in rows
         ]
         plainly(model, instances, unique_fields=unique_fields, update_fields=update_fields)
         return
@@ -190,7 +183,7 @@ def _quoted(model: type[models.Model], name: str) -> str:
 def _columns_of(model: type[models.Model], *, vendor: str) -> _Columns:
     fields = [each for each in model._meta.concrete_fields if not each.primary_key]  # noqa: SLF001 - Django's documented name
     encoders = [
-        (position, _encoder_of(field, vendor=vendor)) for position, field in enumerate(fields)
+        (position, encoder_of(field, vendor=vendor)) for position, field in enumerate(fields)
     ]
     return _Columns(
         table=model._meta.db_table,  # noqa: SLF001 - Django's documented name
@@ -198,56 +191,3 @@ def _columns_of(model: type[models.Model], *, vendor: str) -> _Columns:
         attributes=tuple(field.attname for field in fields),
         encoded=tuple((position, encode) for position, encode in encoders if encode is not None),
     )
-
-
-def _encoder_of(field: "models.Field[Any, Any]", *, vendor: str) -> Encode | None:
-    """Return what has to be done to a field's values; `None` for nothing."""
-    match field:
-        case models.JSONField():
-            return _json_texts
-        case models.DateTimeField() if vendor == "sqlite":
-            return partial(_time_texts, zone=connection.timezone or UTC)
-        case models.CharField() if field.choices:
-            # A member of an enumeration is a text, but no driver's idea of one.
-            return _plain_texts
-        case _:
-            return None
-
-
-def _json_texts(values: Sequence[Json | msgspec.Raw]) -> list[str | None]:
-    return [
-        None
-        if value is None
-        else str(value, "utf-8")
-        if isinstance(value, msgspec.Raw)
-        else _json_text(value)
-        for value in values
-    ]
-
-
-def _json_text(value: Json) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        # What it refuses, such as a number of more than 64 bits, Python's own may take.
-        return json.dumps(value)
-
-
-def _decoded(value: Any) -> Any:  # noqa: ANN401 - a value of any field
-    return orjson.loads(memoryview(value)) if isinstance(value, msgspec.Raw) else value
-
-
-def _time_texts(values: Sequence[datetime | None], *, zone: tzinfo) -> list[str | None]:
-    """Write times as Django does for SQLite: in the database's zone, without saying so."""
-    # Many rows of a batch were seen at the same time.
-    texts = {value: None if value is None else _time_text(value, zone) for value in {*values}}
-    return [texts[value] for value in values]
-
-
-def _time_text(value: datetime, zone: tzinfo) -> str:
-    # Cut off is the zone, which follows the seconds or, where there are any, their fraction.
-    return value.astimezone(zone).isoformat(" ")[: 26 if value.microsecond else 19]
-
-
-def _plain_texts(values: Sequence[str | None]) -> list[str | None]:
-    return [None if value is None else str(value) for value in values]
