@@ -15,9 +15,11 @@ NEEDED: Final = (
     ("", "events", ("create",)),
 )
 FOR_DEVICE_STATUS: Final = ((GROUP, "resourceclaims/status", ("patch",)),)
-"""Kubernetes 1.36 and later also ask for `associated-node:patch` on `resourceclaims/driver`, which
-an access review of an older server does not know.
-"""
+FOR_OWN_STATUS: Final = ("resourceclaims/driver", "associated-node:patch")
+"""With the driver's name, of claims on the node that the account's token names."""
+
+ASKS_FOR_OWN_STATUS: Final = (1, 36)
+"""Since when the API server asks for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +29,12 @@ class Right:
     group: str
     resource: str
     verb: str
+    name: str = ""
+    """Of the only object; empty for all."""
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}" + (f".{self.group}" if self.group else "")
+        whole = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {whole}" + (f" named {self.name}" if self.name else "")
 
     def attributes(self) -> JsonObject:
         """Return it as `authorization.k8s.io/v1` spells it."""
@@ -39,13 +44,21 @@ class Right:
             "resource": resource,
             "subresource": subresource,
             "verb": self.verb,
+            "name": self.name,
         }
 
 
-def needed_rights(config: Config) -> tuple[Right, ...]:
-    """Return every right that an agent of these flags uses."""
-    rules = NEEDED + (FOR_DEVICE_STATUS if config.tells_device_status else ())
-    return tuple(_rights_of(rules))
+def needed_rights(config: Config, *, server: tuple[int, int] | None) -> tuple[Right, ...]:
+    """Return every right that an agent of these flags uses.
+
+    `server` is the API server's version; of one that is not known the newest is expected.
+    """
+    rights = [*_rights_of(NEEDED)]
+    if config.tells_device_status:
+        rights += _rights_of(FOR_DEVICE_STATUS)
+        if server is None or server >= ASKS_FOR_OWN_STATUS:
+            rights.append(Right(GROUP, *FOR_OWN_STATUS, name=config.driver))
+    return tuple(rights)
 
 
 def _rights_of(rules: tuple[tuple[str, str, tuple[str, ...]], ...]) -> Iterator[Right]:

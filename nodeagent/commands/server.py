@@ -10,6 +10,7 @@ from nodeagent.fields import FieldError, Fields, JsonObject
 from nodeagent.kube.client import Client
 from nodeagent.kube.errors import ForbiddenError, KubeError, NotFoundError, StatusError
 from nodeagent.kube.resources import Resources
+from nodeagent.kube.server_version import ServerVersion
 from nodeagent.kube.versions import GROUP, SPOKEN
 from nodeagent.kubelet.version import KubeletVersion
 
@@ -34,13 +35,13 @@ def verdicts(client: Client, config: Config) -> Iterator[Verdict]:
         yield fault(SUBJECT, str(error))
         return
     yield good(SUBJECT, f"{version.git_version} serves {GROUP}/{served}")
-    yield from _rights(client, config)
+    yield from _rights(client, config, version)
     yield from _node(resources, config)
     yield from _admission(resources, config)
 
 
-def _rights(client: Client, config: Config) -> Iterator[Verdict]:
-    rights = needed_rights(config)
+def _rights(client: Client, config: Config, version: ServerVersion) -> Iterator[Verdict]:
+    rights = needed_rights(config, server=version.minor)
     try:
         refused = [str(right) for right in rights if not _may(client, right)]
     except (KubeError, FieldError) as error:

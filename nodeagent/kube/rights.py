@@ -16,6 +16,8 @@ def needed_rule(method: str, path: str) -> str | None:
     if below[0] == NAMESPACES and len(below) > 2:  # noqa: PLR2004 - `namespaces/<name>/<resource>`
         below = below[2:]
     resource, *name = below
+    if len(name) > 1:
+        resource += f"/{name[1]}"
     verb = VERBS.get(method, method.lower())
     if verb == "get" and not name:
         verb = "watch" if "watch=true" in path else "list"

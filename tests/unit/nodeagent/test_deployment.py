@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeagent.commands.rights import needed_rights
+from nodeagent.commands.rights import Right, needed_rights
 from nodeagent.config import Config, parse
 from nodeagent.devices.model import Inventory, Source
 from nodeagent.devices.profiles import PROFILES, gpus
@@ -171,18 +171,25 @@ def test_an_update_starts_the_new_agent_beside_the_old_one_and_probes_the_same_p
         assert period * failures == patience_seconds
 
 
-def test_what_the_check_asks_for_is_what_the_role_grants() -> None:
+def test_the_check_asks_for_every_right_that_the_role_grants_and_for_no_other() -> None:
     granted = {
-        (group, resource, verb)
+        Right(group, resource, verb, name)
         for rule in the("ClusterRole")["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
-        if not verb.startswith("associated-node:")
+        for name in rule.get("resourceNames", [""])
     }
-    asked = needed_rights(parse([*arguments(), "--device-status"]))
+    config = parse([*arguments(), "--device-status"])
 
-    assert {(one.group, one.resource, one.verb) for one in asked} == granted
+    assert set(needed_rights(config, server=(1, 36))) == granted
+    assert set(needed_rights(config, server=None)) == granted
+
+
+def test_an_older_server_is_not_asked_for_what_it_does_not_know() -> None:
+    config = parse([*arguments(), "--device-status"])
+
+    assert not [one for one in needed_rights(config, server=(1, 35)) if "node:" in one.verb]
 
 
 def test_nothing_but_its_own_directories_is_written_on_the_host() -> None:

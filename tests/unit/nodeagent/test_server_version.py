@@ -59,6 +59,11 @@ def test_an_answer_without_a_version_is_an_error() -> None:
             "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c",
             ("resource.k8s.io", "resourceclaims", "get"),
         ),
+        (
+            "PATCH",
+            "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/c/status",
+            ("resource.k8s.io", "resourceclaims/status", "patch"),
+        ),
         ("GET", "/api/v1/nodes/gpu-01", ("", "nodes", "get")),
         ("POST", "/api/v1/namespaces/default/events", ("", "events", "create")),
     ],
