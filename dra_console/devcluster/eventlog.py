@@ -10,11 +10,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from dra_console.allocator.model import JsonObject
 from dra_console.devcluster.errors import GoneError
+from dra_console.devcluster.journal import Entry
 from dra_console.devcluster.stored import Stored
-from dra_console.kube.kinds import Kind
+from dra_console.kube.kinds import BY_PLURAL, Kind
 
 
 class EventType(StrEnum):
@@ -36,6 +38,16 @@ class Event:
 
     previous: Stored | None
     """The object before the write; `None` for ADDED."""
+
+    @classmethod
+    def read(cls, entry: Entry) -> Self:
+        """Take what the journal kept."""
+        return cls(
+            EventType(entry.type),
+            BY_PLURAL[entry.plural],
+            Stored.read(entry.value),
+            Stored.read(entry.previous) if entry.previous is not None else None,
+        )
 
     @property
     def object(self) -> JsonObject:

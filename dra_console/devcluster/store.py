@@ -53,7 +53,7 @@ class Store:
         for plural, raw in self._journal.objects():
             stored = Stored.read(raw)
             self._objects.setdefault(BY_PLURAL[plural], {})[stored.key] = stored
-        events = [_event(entry) for entry in self._journal.entries()]
+        events = [Event.read(entry) for entry in self._journal.entries()]
         self._log = EventLog(
             events,
             resource_version=events[-1].stored.resource_version if events else FIRST_VERSION,
@@ -240,12 +240,3 @@ class Store:
     def close(self) -> None:
         """Close the file; the store cannot be used afterwards."""
         self._journal.close()
-
-
-def _event(entry: Entry) -> Event:
-    return Event(
-        EventType(entry.type),
-        BY_PLURAL[entry.plural],
-        Stored.read(entry.value),
-        Stored.read(entry.previous) if entry.previous is not None else None,
-    )
