@@ -20,7 +20,7 @@ from dra_console.allocator.model import (
 )
 from dra_console.allocator.search.drawing import ledger_of
 from dra_console.allocator.search.filled_usage import filled_usage
-from dra_console.allocator.search.filling import FilledCase, Filling, fill
+from dra_console.allocator.search.filling import FilledCase, fill
 from dra_console.allocator.world.counters import CounterLedger
 from dra_console.allocator.world.index import Index, index_of
 from dra_console.allocator.world.pools import NodePool, PublishedDevice
@@ -70,8 +70,8 @@ class Fragments:
     unread_nodes: int
     """Nodes left out, since a node selector is malformed that is looked at for them."""
 
-    is_lower_bound: bool
-    """Whether more may be usable than was found: some search was not brought to its end."""
+    is_upper_bound: bool
+    """Whether less may be left than was found: some search was not brought to its end."""
 
     @property
     def devices_left(self) -> int:
@@ -89,7 +89,6 @@ def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> 
     index = index_of(world.snapshot)
     nodes = usable_nodes(world)
     shapes, broken = _shapes(templates)
-    filling = Filling((), (), (), None, is_lower_bound=False, steps=0)
     while True:
         claims = [[ResourceClaim("", "shape", spec=spec)] for spec in shapes]
         filling = fill(index, claims, nodes=nodes)
@@ -118,7 +117,7 @@ def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> 
         shapes=tuple(tuple(names) for names in shapes.values()),
         broken=tuple(broken),
         unread_nodes=unread,
-        is_lower_bound=filling.is_lower_bound,
+        is_upper_bound=filling.is_lower_bound,
     )
 
 

@@ -88,7 +88,7 @@ def fragments_json(fragments: Fragments, *, rights: Rights) -> JsonObject:
         "freeDevices": fragments.free,
         "devicesLeft": fragments.devices_left,
         "boardsLeft": fragments.boards_left,
-        "isUpperBound": fragments.is_lower_bound,
+        "isUpperBound": fragments.is_upper_bound,
         "nodesNotLookedAt": fragments.unread_nodes,
         "left": [
             {

@@ -58,7 +58,7 @@ def _left_in_words(fragments: Fragments) -> str:
     if fragments.unread_nodes:
         nodes = counted(fragments.unread_nodes, "node")
         words += f"; {nodes} cannot be looked at, since a node selector is malformed"
-    if fragments.is_lower_bound:
+    if fragments.is_upper_bound:
         words += "; fewer, if a search that was cut off would have found more"
     return words
 
