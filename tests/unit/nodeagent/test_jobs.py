@@ -18,11 +18,10 @@ from nodeagent.claims import reading
 from nodeagent.claims.entry import State
 from nodeagent.claims.jobs import Jobs
 from nodeagent.claims.metrics import LOCK_TIMEOUTS
-from nodeagent.claims.prepare import Refusal
 from nodeagent.devices.control import Instance
 from nodeagent.fields import JsonObject
-from tests.builders.agents import AgentNode, a_claim_of_pod, a_mig_inventory, reference_to
-from tests.builders.objects import a_result
+from tests.builders.agent_claims import known, reason
+from tests.builders.agents import AgentNode, a_mig_inventory, reference_to
 
 SMALL = "gpu-0-mig-1g5gb-19-0"
 
@@ -47,21 +46,10 @@ def driver_answers(node: AgentNode, monkeypatch: pytest.MonkeyPatch) -> Iterator
     answers.set()
 
 
-def known(node: AgentNode, name: str = "train", device: str = SMALL) -> JsonObject:
-    claim = a_claim_of_pod(a_result(device, pool=node.pool), name=name)
-    node.claims.put(claim)
-    return claim
-
-
-def reason(outcome: object) -> str:
-    assert isinstance(outcome, Refusal), outcome
-    return outcome.reason
-
-
 def test_a_prepare_that_takes_too_long_is_answered_in_time_and_the_next_one_joins_it(
     node: AgentNode, driver_answers: threading.Event
 ) -> None:
-    claim = known(node)
+    claim = known(node, SMALL)
     node.preparer.preparing.answer_seconds = 0.2
     began = time.monotonic()
 
@@ -78,7 +66,7 @@ def test_a_prepare_that_takes_too_long_is_answered_in_time_and_the_next_one_join
 def test_a_call_about_several_claims_joins_one_and_starts_the_others(
     node: AgentNode, driver_answers: threading.Event
 ) -> None:
-    slow, other = known(node), known(node, "other", "gpu-1-mig-1g5gb-19-0")
+    slow, other = known(node, SMALL), known(node, "gpu-1-mig-1g5gb-19-0", name="other")
     node.preparer.preparing.answer_seconds = 0.2
     node.prepare(slow)
     node.preparer.preparing.answer_seconds = 30
@@ -95,7 +83,7 @@ def test_while_one_claim_holds_the_lock_another_is_told_to_ask_again(
 ) -> None:
     monkeypatch.setattr(ledger_module, "LOCK_SECONDS", 0.2)
     before = LOCK_TIMEOUTS._value.get()
-    slow, other = known(node), known(node, "other", "gpu-1-mig-1g5gb-19-0")
+    slow, other = known(node, SMALL), known(node, "gpu-1-mig-1g5gb-19-0", name="other")
     node.preparer.preparing.answer_seconds = 0.2
     node.prepare(slow)
     node.preparer.preparing.answer_seconds = 30
@@ -110,7 +98,7 @@ def test_a_claim_that_is_deleted_while_it_waits_behind_another_is_not_prepared(
     node: AgentNode, driver_answers: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparer_module, "FRESH", timedelta(0))
-    slow, other = known(node), known(node, "other", "gpu-1-mig-1g5gb-19-0")
+    slow, other = known(node, SMALL), known(node, "gpu-1-mig-1g5gb-19-0", name="other")
     node.preparer.preparing.answer_seconds = 0.2
     node.preparer.prepare([reference_to(slow), reference_to(other)])
 
@@ -127,7 +115,7 @@ def test_a_call_that_read_slowly_while_the_claim_was_undone_brings_nothing_back(
     node: AgentNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The claim has changed since, but the pod that this call was for is gone."""
-    claim: Any = known(node)
+    claim: Any = known(node, SMALL)
     node.prepare(claim)
     answers, changed = threading.Event(), {**claim, "metadata": {**claim["metadata"]}}
     changed["metadata"]["resourceVersion"] = "8"
@@ -151,7 +139,7 @@ def test_a_call_that_read_slowly_while_the_claim_was_undone_brings_nothing_back(
 def test_an_unprepare_that_takes_too_long_is_answered_in_time(
     node: AgentNode, driver_answers: threading.Event
 ) -> None:
-    claim = known(node)
+    claim = known(node, SMALL)
     node.preparer.preparing.answer_seconds = node.preparer.unpreparing.answer_seconds = 0.2
     node.prepare(claim)
 
@@ -166,7 +154,7 @@ def test_an_unprepare_that_takes_too_long_is_answered_in_time(
 def test_an_api_server_that_says_nothing_costs_its_deadline_and_no_more(
     node: AgentNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = known(node)
+    claim = known(node, SMALL)
     monkeypatch.setattr(reading, "READ_SECONDS", 0.2)
     hung = threading.Event()
 
@@ -193,7 +181,7 @@ def test_calls_from_all_sides_at_once_leave_one_story(
         chance = random.Random(seed)
         for _ in range(12):
             name, device = chance.choice(list(zip(names, devices, strict=True)))
-            claim: Any = known(node, name, device)
+            claim: Any = known(node, device, name=name)
             claim["metadata"]["resourceVersion"] = str(next(versions))
             if chance.random() < 0.5:
                 node.prepare(claim)

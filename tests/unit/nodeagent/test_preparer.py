@@ -4,17 +4,11 @@ from pathlib import Path
 import pytest
 
 from nodeagent.claims.entry import State
-from nodeagent.claims.prepare import Refusal
 from nodeagent.claims.reading import ClaimReference
 from nodeagent.devices.model import Inventory, Reading, Source
 from nodeagent.fields import JsonObject
-from tests.builders.agents import (
-    AgentNode,
-    a_claim_of_pod,
-    a_gpu,
-    a_mig_inventory,
-    reference_to,
-)
+from tests.builders.agent_claims import reason
+from tests.builders.agents import AgentNode, a_claim_of_pod, a_gpu, a_mig_inventory, reference_to
 from tests.builders.objects import a_result, an_allocated_claim
 
 
@@ -32,11 +26,6 @@ def a_known_claim(
     metadata["resourceVersion"] = version
     node.claims.put(claim)
     return claim
-
-
-def reason(outcome: object) -> str:
-    assert isinstance(outcome, Refusal), outcome
-    return outcome.reason
 
 
 def test_a_prepared_claim_has_an_entry_and_a_file(node: AgentNode) -> None:
