@@ -26,14 +26,7 @@ from dra_console.allocator.cel.tree import (
     Select,
     Unsigned,
 )
-from dra_console.allocator.cel.values import (
-    NONE,
-    TYPES,
-    EvaluationError,
-    Optional,
-    Uint,
-    Value,
-)
+from dra_console.allocator.cel.values import NONE, TYPES, EvaluationError, Optional, Uint, Value
 from dra_console.allocator.cel.written import is_constant, listed, mapped
 from dra_console.allocator.semver import Semver
 

@@ -7,14 +7,7 @@ it is written there, or was estimated before. Variables of macros hide each othe
 from dataclasses import dataclass, field
 from typing import Final
 
-from dra_console.allocator.cel.estimates import (
-    NOWHERE,
-    UNKNOWN,
-    EntrySize,
-    Path,
-    Size,
-    hinted,
-)
+from dra_console.allocator.cel.estimates import NOWHERE, UNKNOWN, EntrySize, Path, Size, hinted
 from dra_console.allocator.cel.operands import Operand
 from dra_console.allocator.cel.tree import (
     CelType,

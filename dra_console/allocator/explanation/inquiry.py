@@ -13,18 +13,9 @@ from dra_console.allocator.explanation.explanation import (
     Suggestion,
 )
 from dra_console.allocator.explanation.findings import Finder, Finding
-from dra_console.allocator.explanation.grouping import (
-    chosen_groups,
-    group_of,
-    plain_groups,
-    seen,
-)
+from dra_console.allocator.explanation.grouping import chosen_groups, group_of, plain_groups, seen
 from dra_console.allocator.explanation.holders import Holder, in_the_way
-from dra_console.allocator.explanation.judgements import (
-    DriftingDevice,
-    Judgements,
-    NodeClass,
-)
+from dra_console.allocator.explanation.judgements import DriftingDevice, Judgements, NodeClass
 from dra_console.allocator.explanation.obstacles import taints_in_the_way, taken_devices
 from dra_console.allocator.explanation.sentences import Sentences
 from dra_console.allocator.explanation.spoilers import spoiler

@@ -7,11 +7,7 @@ from dra_console.allocator.explanation import wording
 from dra_console.allocator.explanation.explanation import Together
 from dra_console.allocator.explanation.findings import Finding
 from dra_console.allocator.explanation.grouping import counts_in, seen
-from dra_console.allocator.explanation.judgements import (
-    DriftingDevice,
-    Judgements,
-    NodeClass,
-)
+from dra_console.allocator.explanation.judgements import DriftingDevice, Judgements, NodeClass
 from dra_console.allocator.explanation.standings import standing_of
 from dra_console.allocator.explanation.unknown_names import unknown_names
 from dra_console.allocator.explanation.verdicts import Verdict

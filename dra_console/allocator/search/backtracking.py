@@ -14,12 +14,7 @@ from typing import Final
 
 from dra_console.allocator.model import DEVICES_PER_CLAIM
 from dra_console.allocator.search.asks import Ask, PreparedClaim
-from dra_console.allocator.search.choices import (
-    AlternativeChoice,
-    Choice,
-    DeviceChoice,
-    Opening,
-)
+from dra_console.allocator.search.choices import AlternativeChoice, Choice, DeviceChoice, Opening
 from dra_console.allocator.search.drawing import Refusal
 from dra_console.allocator.search.pruning import Pruning
 from dra_console.allocator.search.standings import Standings

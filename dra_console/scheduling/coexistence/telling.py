@@ -12,12 +12,7 @@ from types import MappingProxyType
 from dra_console.allocator.api_json import object_of, objects_of
 from dra_console.allocator.model import DeviceId, JsonObject
 from dra_console.mirror.models import Cluster
-from dra_console.scheduling.coexistence.findings import (
-    ClaimRef,
-    FindingKind,
-    PodRef,
-    Severity,
-)
+from dra_console.scheduling.coexistence.findings import ClaimRef, FindingKind, PodRef, Severity
 from dra_console.scheduling.coexistence.naming import Named
 from dra_console.scheduling.coexistence.sentences import BY_KIND
 from dra_console.scheduling.models import Conflict

@@ -4,12 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_console.allocator.explanation.unfolding import (
-    HIDDEN_HOLDER,
-    Holders,
-    device_rows,
-    key_of,
-)
+from dra_console.allocator.explanation.unfolding import HIDDEN_HOLDER, Holders, device_rows, key_of
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.presenters.tiles import Look
 

@@ -8,13 +8,7 @@ from nodeagent.devices.model import Inventory, Source
 from nodeagent.devices.profiles import gpus
 from nodeagent.kube.errors import ConflictError, ForbiddenError, StatusError
 from tests.builders.agents import an_inventory
-from tests.builders.publication import (
-    LOST,
-    SICK,
-    Publication,
-    plain_gpus,
-    published,
-)
+from tests.builders.publication import LOST, SICK, Publication, plain_gpus, published
 from tests.builders.slice_server import SliceServer
 
 

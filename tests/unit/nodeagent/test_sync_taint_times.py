@@ -3,12 +3,7 @@
 import copy
 
 from tests.builders.agents import an_inventory
-from tests.builders.publication import (
-    LOST,
-    SICK,
-    hopper_inventory,
-    published,
-)
+from tests.builders.publication import LOST, SICK, hopper_inventory, published
 
 
 def test_a_rewrite_keeps_the_times_of_taints() -> None:
