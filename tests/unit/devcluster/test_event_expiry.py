@@ -1,22 +1,10 @@
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from dra_console.allocator.model import Json
 from dra_console.devcluster.event_expiry import EventExpiry
 from dra_console.devcluster.metadata import now, timestamp
 from dra_console.devcluster.store import Store
-from dra_console.kube.kinds import EVENTS, NAMESPACES
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "cluster.db")
-    store.create(NAMESPACES, {"metadata": {"name": "lab"}})
-    yield store
-    store.close()
+from dra_console.kube.kinds import EVENTS
 
 
 def add_event(store: Store, **fields: Json) -> None:

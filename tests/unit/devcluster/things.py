@@ -1,8 +1,13 @@
-"""Objects as clients send them: without what the server fills in."""
+"""Objects as clients send them, without what the server fills in, and how they are refused."""
+
+from collections.abc import Callable
+
+import pytest
 
 from dra_console.allocator.model import Json, JsonObject
+from dra_console.devcluster.errors import InvalidError
 from dra_console.devcluster.store import Store
-from dra_console.kube.kinds import NAMESPACES
+from dra_console.kube.kinds import NAMESPACES, RESOURCE_CLAIMS
 
 LAB = "lab"
 
@@ -64,3 +69,15 @@ def with_namespace(store: Store, name: str = LAB, **labels: str) -> Store:
     """Create a namespace and return the store."""
     store.create(NAMESPACES, new_namespace(name, **labels))
     return store
+
+
+def fields_refused(write: Callable[[], object]) -> list[tuple[str, str]]:
+    """Return field and reason of each cause for which a write is refused."""
+    with pytest.raises(InvalidError) as refused:
+        write()
+    return [(cause.field, cause.reason) for cause in refused.value.causes]
+
+
+def with_status(store: Store, claim: JsonObject, **status: Json) -> JsonObject:
+    """Write a claim's status."""
+    return store.update(RESOURCE_CLAIMS, {**claim, "status": status}, subresource="status")
