@@ -10,6 +10,16 @@ from dra_console.scheduling.whatif.decoding import decode_scenario
 from dra_console.scheduling.whatif.rights import Rights
 from dra_console.scheduling.whatif.scenario import Scenario
 from dra_console.scheduling.whatif.states import Chosen, State
+from tests.builders.objects import (
+    a_class,
+    a_device,
+    a_node,
+    a_request,
+    a_result,
+    a_slice,
+    a_template,
+    an_allocated_claim,
+)
 
 EVERYTHING = Rights(claims=None, templates=None)
 
@@ -77,3 +87,20 @@ def of_claim(name: str, *, namespace: str = "team-research") -> JsonObject:
 def of_spec(spec: Json) -> JsonObject:
     """Describe a pod with one claim of this spec."""
     return {"claims": [{"spec": spec}]}
+
+
+def a_fleet(*more: JsonObject) -> list[JsonObject]:
+    """Two nodes of four GPUs; one of gpu-01 is held by each of two teams."""
+    return [
+        a_class(),
+        *(a_node(name) for name in ("gpu-01", "gpu-02")),
+        *(
+            a_slice(node=name, devices=[a_device(f"gpu-{at}") for at in range(4)])
+            for name in ("gpu-01", "gpu-02")
+        ),
+        an_allocated_claim("held", namespace="team-research", results=[a_result("gpu-0")]),
+        an_allocated_claim("secret", namespace="team-vision", results=[a_result("gpu-1")]),
+        a_template("one-gpu", namespace="team-research"),
+        a_template("four", namespace="team-research", requests=[a_request(count=4)]),
+        *more,
+    ]

@@ -10,7 +10,6 @@ from dra_console.scheduling.whatif.rights import Rights
 from tests.builders.objects import (
     a_claim,
     a_class,
-    a_counter_set,
     a_device,
     a_node,
     a_request,
@@ -21,26 +20,9 @@ from tests.builders.objects import (
     a_template,
     an_allocated_claim,
 )
-from tests.unit.scheduling.whatif.asking import World, of_claim, of_template
+from tests.unit.scheduling.whatif.asking import World, a_fleet, of_claim, of_template
 
 RESEARCH = Rights(claims=frozenset({"team-research"}), templates=frozenset({"team-research"}))
-
-
-def a_fleet(*more: JsonObject) -> list[JsonObject]:
-    """Two nodes of four GPUs; one of gpu-01 is held by each of two teams."""
-    return [
-        a_class(),
-        *(a_node(name) for name in ("gpu-01", "gpu-02")),
-        *(
-            a_slice(node=name, devices=[a_device(f"gpu-{at}") for at in range(4)])
-            for name in ("gpu-01", "gpu-02")
-        ),
-        an_allocated_claim("held", namespace="team-research", results=[a_result("gpu-0")]),
-        an_allocated_claim("secret", namespace="team-vision", results=[a_result("gpu-1")]),
-        a_template("one-gpu", namespace="team-research"),
-        a_template("four", namespace="team-research", requests=[a_request(count=4)]),
-        *more,
-    ]
 
 
 def counts(world: World, *edits: JsonObject, pod: JsonObject | None = None) -> tuple[int, int]:
@@ -276,86 +258,6 @@ def test_nodes_that_take_no_pod_are_left_out_and_named() -> None:
         for group in found.then.explanation.groups
         for judgement in group.judgements
     )
-
-
-def test_what_no_template_can_use_is_a_fragment() -> None:
-    pairs = a_template("pair", namespace="team-research", requests=[a_request(count=2)])
-    world = World(
-        a_class(),
-        *(a_node(name) for name in ("gpu-01", "gpu-02")),
-        *(
-            a_slice(node=name, devices=[a_device(f"gpu-{at}") for at in range(3)])
-            for name in ("gpu-01", "gpu-02")
-        ),
-        pairs,
-    )
-
-    left = world.ask().fragments
-
-    assert (left.free, left.devices_left) == (6, 2)
-    assert left.shapes == ((("team-research", "pair"),),)
-    one = a_template("one", namespace="team-vision")
-    assert World(*world.objects, one).ask().fragments.devices_left == 0
-
-
-def test_devices_that_nodes_share_are_counted_once() -> None:
-    fabric = [a_device(f"fabric-{at}") for at in range(3)]
-    world = World(
-        a_class(),
-        *(a_node(name) for name in ("gpu-01", "gpu-02")),
-        a_slice(node=None, pool="fabric", allNodes=True, devices=fabric),
-        a_template("pair", namespace="team-research", requests=[a_request(count=2)]),
-    )
-
-    left = world.ask().fragments
-
-    assert (left.free, left.devices_left, left.unread_nodes) == (3, 1, 0)
-    [rest] = left.left
-    assert (rest.nodes, rest.devices) == (("gpu-01", "gpu-02"), ("fabric-2",))
-    own = a_slice(node="gpu-01", devices=[a_device()])
-    assert World(*world.objects, own).ask().fragments.devices_left == 0
-
-
-def test_room_on_a_board_for_partitions_that_no_template_asks_for_is_a_fragment() -> None:
-    board = a_counter_set("gpu-0-board", {"memory": "80Gi"})
-
-    def part(name: str, memory: str) -> JsonObject:
-        return a_device(
-            name,
-            memory=memory,
-            attributes={"profile": memory},
-            consumes={"gpu-0-board": {"memory": memory}},
-        )
-
-    halves = 'device.attributes["gpu.nvidia.com"].profile == "50Gi"'
-    world = World(
-        a_class(),
-        a_node("gpu-01"),
-        a_slice("boards", node="gpu-01", slice_count=2, sharedCounters=[board]),
-        a_slice(
-            "parts",
-            node="gpu-01",
-            slice_count=2,
-            devices=[part("large-0", "50Gi"), part("small-0", "30Gi"), part("small-1", "30Gi")],
-        ),
-        a_template("large", namespace="team-research", requests=[a_request(selectors=[halves])]),
-    )
-
-    [left] = world.ask().fragments.left
-
-    assert left.devices == ()
-    assert left.partitions == {"gpu-0-board": ("small-0", "small-1")}
-
-
-def test_a_template_that_cannot_be_tried_is_told_and_the_others_count() -> None:
-    broken = a_template(
-        "broken", namespace="team-research", requests=[a_request(selectors=["no.such.thing"])]
-    )
-
-    left = World(*a_fleet(broken)).ask().fragments
-
-    assert left.broken == (("team-research", "broken"),)
-    assert left.devices_left == 0
 
 
 def test_names_of_other_namespaces_are_no_names_to_the_reader() -> None:
