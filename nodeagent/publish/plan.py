@@ -31,11 +31,18 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What to send, in this order: deletions, replacements, creations."""
+    """What to send: replacements and creations as one, between deletions.
+
+    A new generation is incomplete from the first of them to the last, so nothing else stands there.
+    """
 
     delete: tuple[JsonObject, ...] = ()
+    """Before anything else: they offer the same devices in another pool."""
+
     replace: tuple[JsonObject, ...] = ()
     create: tuple[JsonObject, ...] = ()
+    clear: tuple[JsonObject, ...] = ()
+    """Afterwards: nobody reads slices of a generation that is not the newest."""
 
 
 def plan_writes(
@@ -62,7 +69,8 @@ def plan_writes(
     newest = max((one.generation for one in seen), default=0)
     digits = max(INDEX_DIGITS, len(f"{len(desired) - 1:x}"))
     current, older, obsolete = _matched(seen, newest=newest, digits=digits, count=len(desired))
-    obsolete += [one for one in own if one.pool_name != pool.name]
+    # One too many of the newest generation, and the pool is of no use to anybody.
+    is_over = any(one.generation == newest for one in obsolete)
     generation = newest or after_generation + 1
     wanted = [_spec(one, pool=pool, generation=generation, count=len(desired)) for one in desired]
     changed = [index for index, one in current.items() if not is_published(one.spec, wanted[index])]
@@ -72,7 +80,7 @@ def plan_writes(
         for index in changed
         if not is_published(_healthy(current[index].spec), _healthy(wanted[index]))
     ]
-    if seen and (missing or len(reshaped) > 1):
+    if seen and (missing or len(reshaped) > 1 or (changed and is_over)):
         generation = max(newest, after_generation) + 1
         # An outdated slice of the right place is overwritten: its name lives on.
         current |= older
@@ -84,12 +92,14 @@ def plan_writes(
         _body(one, index, digits=digits, generation=generation, count=len(desired), pool=pool)
         for index, one in enumerate(desired)
     ]
+    elsewhere = [one for one in own if one.pool_name != pool.name]
     return Writes(
-        delete=tuple(one.object for one in sorted(obsolete, key=lambda one: one.name)),
+        delete=_objects(elsewhere),
         replace=tuple(
             {**current[index].object, "spec": bodies[index]["spec"]} for index in sorted(changed)
         ),
         create=tuple(bodies[index] for index in missing),
+        clear=_objects(obsolete),
     )
 
 
@@ -127,6 +137,10 @@ class _Stored:
             return int(prefix, 16)
         except ValueError:
             return None
+
+
+def _objects(slices: Iterable[_Stored]) -> tuple[JsonObject, ...]:
+    return tuple(one.object for one in sorted(slices, key=lambda one: one.name))
 
 
 def _healthy(spec: JsonObject) -> JsonObject:

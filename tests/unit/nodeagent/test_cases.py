@@ -99,7 +99,7 @@ def test_051_shrinking_to_a_hundred_leaves_as_many_slices_as_they_need() -> None
     writes = plan_writes(slices_of_numbered(100), stored, pool=POOL_051)
 
     kept: list[Any] = list(writes.replace)
-    assert (len(writes.delete), len(kept), len(writes.create)) == (3, 2, 0)
+    assert (len(writes.clear), len(kept), len(writes.create)) == (3, 2, 0)
     assert {one["spec"]["pool"]["resourceSliceCount"] for one in kept} == {2}
     assert sum(len(one["spec"]["devices"]) for one in kept) == 100
 

@@ -31,6 +31,8 @@ class Server:
             number = next(self._numbers)
             metadata: Any = new["metadata"]
             self._store(f"{metadata['generateName'][:58]}x{number:04}", new)
+        for old in copy.deepcopy(writes.clear):
+            del self.slices[name_of(old)]
         return writes
 
     def _store(self, name: str, slice_object: dict[str, Any]) -> None:
@@ -159,8 +161,9 @@ def test_a_pool_that_shrinks_loses_its_last_slices() -> None:
 
     writes = server.run(*slices_with("a"))
 
-    assert sizes(writes) == (2, 1, 0)
-    assert server.pools() == {(1, 1)}
+    assert sizes(writes) == (0, 1, 0)
+    assert len(writes.clear) == 2
+    assert server.pools() == {(2, 1)}
 
 
 @pytest.mark.parametrize(
@@ -184,8 +187,21 @@ def test_slices_that_cannot_be_placed_are_obsolete(change: dict[str, object]) ->
 
     writes = server.run(*slices_with("a"))
 
-    assert [name_of(one) for one in writes.delete] == [stray["metadata"]["name"]]
-    assert sizes(writes) == (1, 0, 0)
+    gone = (*writes.delete, *writes.clear)
+    assert [name_of(one) for one in gone] == [stray["metadata"]["name"]]
+    assert sizes(writes)[1:] == (0, 0)
+
+
+def test_another_pools_slices_go_before_the_same_devices_are_offered_here() -> None:
+    server = Server()
+    server.run(*slices_with("a"))
+    moved = next(iter(server.slices.values()))
+    moved["spec"]["pool"]["name"] = "another"
+
+    writes = server.run(*slices_with("a"))
+
+    assert sizes(writes) == (1, 0, 1)
+    assert writes.clear == ()
 
 
 def test_of_two_slices_with_one_index_the_later_name_goes() -> None:
@@ -197,7 +213,7 @@ def test_of_two_slices_with_one_index_the_later_name_goes() -> None:
 
     writes = server.run(*slices_with("a"))
 
-    assert [name_of(one) for one in writes.delete] == ["00000-gpu.nvidia.com-gpu-01-zzzzz"]
+    assert [name_of(one) for one in writes.clear] == ["00000-gpu.nvidia.com-gpu-01-zzzzz"]
 
 
 def test_a_replacement_carries_what_others_wrote_beside_the_spec() -> None:

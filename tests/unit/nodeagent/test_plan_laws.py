@@ -71,6 +71,8 @@ class Store:
             yield lambda body=body: self._store(name_of(body), body)
         for body in writes.create:
             yield lambda body=body: self._store(self._new_name(body), body)
+        for body in writes.clear:
+            yield lambda body=body: self.slices.pop(name_of(body))
 
     def _new_name(self, body: Any) -> str:
         self._number += 1
@@ -135,7 +137,8 @@ def test_consumers_see_the_old_pool_or_the_new_one_or_none_and_never_a_mixture(
 
     assert set(store.usable) <= {None, content_of(first), content_of(second)}
     if content_of(first) != content_of(second):
-        assert store.usable.index(content_of(second)) == len(store.usable) - 1, "the last write"
+        complete = store.usable.index(content_of(second))
+        assert set(store.usable[complete:]) == {content_of(second)}, "once and for all"
 
 
 @given(
@@ -186,5 +189,24 @@ def test_a_generation_grows_only_where_one_replacement_does_not_do(
 
     changed = sum(one != other for one, other in zip(first, second, strict=False))
     is_one_replacement = len(first) == len(second) and changed <= 1
-    assert (store.newest_seen == before) == (is_one_replacement or len(second) == 1)
+    assert (store.newest_seen == before) == is_one_replacement
     assert writes <= max(len(first), len(second))
+
+
+@given(pools, pools)
+def test_a_pool_is_of_no_use_from_the_first_write_of_a_generation_to_the_last_and_no_longer(
+    first: tuple[DesiredSlice, ...], second: tuple[DesiredSlice, ...]
+) -> None:
+    store = Store()
+    store.run(first)
+    store.usable.clear()
+    writes = store.plan(second)
+    generation = len(writes.replace) + len(writes.create)
+
+    store.run(second)
+
+    assert [view is None for view in store.usable] == [
+        *[True] * max(0, generation - 1),
+        *[False] * min(1, generation),
+        *[False] * len(writes.clear),
+    ]
