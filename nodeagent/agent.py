@@ -87,6 +87,7 @@ class Agent:
             node_name=config.node_name,
             pool=pool,
             shares=config.shares,
+            with_serials=config.publishes_serials,
         )
         self._outbox = Outbox()
         self._offering = Offering(

@@ -115,6 +115,11 @@ def _add_devices(parser: argparse.ArgumentParser) -> None:
         help="let several claims have one GPU, each a share of its memory or more; default: 1",
     )
     group.add_argument(
+        "--publish-serials",
+        action="store_true",
+        help="say the boards' serials in slices, to everybody who may list those",
+    )
+    group.add_argument(
         "--beside-device-plugin",
         action="store_true",
         help="publish GPUs although a device plugin of this node offers them as well",

@@ -80,6 +80,9 @@ class Config:
     shares: int
     """Into how many equal shares of its memory claims may divide a GPU; 1 for none."""
 
+    publishes_serials: bool
+    """Whether slices say the serials of boards, which never change and name their owner."""
+
     fatal_effect: Effect
     """What the taint of a device that cannot be trusted does: keep claims away, or evict pods."""
 
@@ -149,6 +152,7 @@ def parse(arguments: Sequence[str]) -> Config:
         mps_cgroup=given.mps_cgroup,
         tells_device_status=given.device_status,
         shares=given.shares,
+        publishes_serials=given.publish_serials,
         fatal_effect=Effect(given.taint_effect),
         application_xids=xids.APPLICATION | given.ignored_xids,
         kubeconfig=given.kubeconfig,

@@ -20,8 +20,13 @@ NUMA_NODE: Final = f"{STANDARD_DOMAIN}/numaNode"
 """KEP-6072: the device's NUMA node, or a list of it and those beside it."""
 
 
-def attributes_of(device: Device, *, source: Source, shape: Shape) -> Iterator[Attribute]:
-    """Yield a device's attributes; without the optional ones only what classes select by."""
+def attributes_of(
+    device: Device, *, source: Source, shape: Shape, with_serials: bool = False
+) -> Iterator[Attribute]:
+    """Yield a device's attributes; without the optional ones only what classes select by.
+
+    A serial names one board for ever, to everybody who may list slices.
+    """
     yield from _identity(device)
     if source is Source.SIMULATED:
         yield "simulated", {"bool": True}
@@ -32,6 +37,8 @@ def attributes_of(device: Device, *, source: Source, shape: Shape) -> Iterator[A
     yield from _versions(gpu)
     yield from _place(gpu, device=device.name, shape=shape)
     yield from _kind(gpu, device=device.name)
+    if with_serials:
+        yield from _texts(device.name, {"serial": gpu.serial})
     if device.partition is None:
         yield from _mig_of_whole(gpu)
 

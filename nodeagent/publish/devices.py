@@ -35,6 +35,9 @@ class Offer:
     shares: int = WHOLE_GPU
     """Into how many equal shares of its memory claims may divide an undivided GPU."""
 
+    with_serials: bool = False
+    """Whether everybody who may list slices is told the serials of the boards."""
+
 
 def device_to_api(
     device: Device, *, offer: Offer, shape: Shape, gpu_counters: Mapping[str, int]
@@ -49,7 +52,12 @@ def device_to_api(
         described["allowMultipleAllocations"] = True
         capacity["memory"] = _shared_memory(device.gpu.memory_bytes, shares=offer.shares)
     described["attributes"] = fitting_attributes(
-        attributes_of(device, source=offer.inventory.source, shape=shape),
+        attributes_of(
+            device,
+            source=offer.inventory.source,
+            shape=shape,
+            with_serials=offer.with_serials,
+        ),
         device=device.name,
         capacities=len(capacity),
     )

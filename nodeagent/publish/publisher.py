@@ -56,10 +56,12 @@ class Publisher:
         node_name: str,
         pool: str,
         shares: int = WHOLE_GPU,
+        with_serials: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._shares = shares
+        self._with_serials = with_serials
         self._monotonic = monotonic
         self._stopping = threading.Event()
         self._seen = SeenSlices(monotonic=monotonic)
@@ -88,7 +90,7 @@ class Publisher:
             before = self._sync.offer
             if taints is None:
                 taints = {} if before is None else before.taints
-            offer = Offer(inventory, _in_order(taints), self._shares)
+            offer = Offer(inventory, _in_order(taints), self._shares, self._with_serials)
             if offer == before:
                 return
             self._sync.offer = offer

@@ -17,15 +17,16 @@ from tests.builders.publication import SICK, UNWATCHED, hopper_inventory
 ALL = Shape()
 
 
-def described(
+def described(  # noqa: PLR0913 - a builder has one default for each thing a test may state
     device: Device,
     source: Source = Source.SIMULATED,
     *,
     shape: Shape = ALL,
     shares: int = 1,
     taints: tuple[Taint, ...] = (),
+    with_serials: bool = False,
 ) -> dict[str, Any]:
-    offer = Offer(Inventory((device,), source), {device.name: taints}, shares)
+    offer = Offer(Inventory((device,), source), {device.name: taints}, shares, with_serials)
     described = device_to_api(
         device, offer=offer, shape=shape, gpu_counters=counters_of(device.gpu, shape=shape)
     )
@@ -239,3 +240,11 @@ def test_what_a_driver_tells_beyond_the_usual_is_published_and_serials_are_not()
     assert attributes["addressingMode"] == {"string": "HMM"}
     assert attributes["virtualization"] == {"string": "none"}
     assert attributes["persistence"] == {"bool": True}
+
+
+def test_serials_are_published_where_the_administrator_wants_that_and_a_board_tells_one() -> None:
+    told = described(Device("gpu-0", a_gpu(serial="1650123")), with_serials=True)
+    silent = described(Device("gpu-0", a_gpu()), with_serials=True)
+
+    assert told["attributes"]["serial"] == {"string": "1650123"}
+    assert "serial" not in silent["attributes"]
