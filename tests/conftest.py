@@ -20,7 +20,7 @@ from django.db.models import Model
 from django.db.models.signals import pre_save
 
 from tests import settings as test_settings
-from tests.postgresql import running_postgresql
+from tests.migrated import put_sqlite, running_migrated_postgresql
 from tests.programs import need
 
 SERVERS = Path(test_settings.SERVERS_DIR)
@@ -100,12 +100,23 @@ def redis_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> Iterator[None]:
-    """Start PostgreSQL before the test database is made, where the session runs on it."""
-    if test_settings.TEST_DATABASE != "postgresql":
+    """Have the test database, migrated, before Django looks for it."""
+    if test_settings.TEST_DATABASE == "postgresql":
+        with running_migrated_postgresql(
+            SERVERS / "postgresql", port=test_settings.POSTGRESQL_PORT
+        ):
+            yield
+            connections.close_all()
+    else:
+        put_sqlite(test_settings.SQLITE_FILE)
         yield
-        return
-    with running_postgresql(SERVERS / "postgresql", port=test_settings.POSTGRESQL_PORT):
-        yield
+        connections.close_all()
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """Let Django take the database as it is there; it still applies what it may lack."""
+    return True
 
 
 def _wait_for(ready: object, *, what: str) -> None:

@@ -7,6 +7,7 @@ servers behind them start with the first test that asks (`tests/conftest.py`).
 import os
 import socket
 import tempfile
+from pathlib import Path
 
 
 def free_port() -> int:
@@ -32,3 +33,9 @@ os.environ["DRA_CONSOLE_DATABASE_URL"] = (
 from dra_console.settings import *  # noqa: E402, F403 - the environment had to be set first
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+SQLITE_FILE = Path(SERVERS_DIR, "test_console.sqlite3")
+if TEST_DATABASE != "postgresql":
+    # A file, as in the product: threads that share Django's database in memory do not wait for
+    # each other's locks, they fail.
+    DATABASES["default"]["TEST"] = {"NAME": str(SQLITE_FILE)}  # noqa: F405 - the console's own
