@@ -65,7 +65,7 @@ def begin(
     _confirm_cluster(client, cluster)
     pods = client.list(PODS, field_selector=f"{SCHEDULED_BY_US},spec.nodeName=")
     for pod in pods.items:
-        opened.resident.put_pod(pod)
+        opened.resident.pods.put(pod)
     waiting = WaitingList(opened.resident)
     rounds = Rounds(client, lease, opened.resident, waiting.queue, pool, counts or Counts())
     rounds.doubtful.update(settled.doubtful)

@@ -27,7 +27,7 @@ class Refuser:
 
     def pending(self, item: Item) -> Pending | None:
         """Return what waits, as it was seen last."""
-        known = self.resident.pods if item.what is What.POD else self.resident.claims
+        known = self.resident.pods.by_key if item.what is What.POD else self.resident.claims
         return known.get(item.key)
 
     def forget(self, item: Item) -> None:

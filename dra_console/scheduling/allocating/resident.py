@@ -25,8 +25,8 @@ from dra_console.scheduling.allocating.pending import (
     is_reserved_ahead,
     key_in,
     pending_claim,
-    pending_pod,
 )
+from dra_console.scheduling.allocating.waiting_pods import WaitingPods
 from dra_console.scheduling.world.left_out import LeftOut
 
 
@@ -40,9 +40,7 @@ class Resident:
         self.fleet: Final = self._inventory.fleet
         self.board: Final = self._inventory.board
 
-        self.pods: Final[dict[str, Pending]] = {}
-        """Pods that wait for the console, by key."""
-
+        self.pods: Final = WaitingPods()
         self.claims: Final[dict[str, Pending]] = {}
         """Claims that lack devices, by key."""
 
@@ -60,9 +58,6 @@ class Resident:
 
         self._answered: Final[dict[str, str]] = {}
         """Versions that the API server gave to our writes and no watch has shown yet, by key."""
-
-        self._bound: Final[dict[str, str]] = {}
-        """UIDs of pods that were bound and have not been seen so since, by key."""
 
         for raw in claims.pending:
             self._note_pending(key_in(raw), pending_claim(raw), is_ahead=is_reserved_ahead(raw))
@@ -134,25 +129,6 @@ class Resident:
         claim = self._truths.pop(key, None)
         self.fleet.remove_claim(key)
         self.gains += claim is not None
-
-    def put_pod(self, raw: JsonObject) -> None:
-        """Take a pod as it was seen."""
-        pending = pending_pod(raw)
-        if pending is None:
-            self.remove_pod(key_in(raw))
-        elif self._bound.get(pending.key) != pending.uid:
-            self.pods[pending.key] = pending
-
-    def remove_pod(self, key: str) -> None:
-        """Forget a pod that is gone, or that does not wait."""
-        self.pods.pop(key, None)
-        self._bound.pop(key, None)
-
-    def bound(self, key: str) -> None:
-        """Take note that a pod was bound, whatever older state of it may still be seen."""
-        pod = self.pods.pop(key, None)
-        if pod is not None:
-            self._bound[key] = pod.uid
 
     def assume(self, allocations: Mapping[str, AllocationResult]) -> None:
         """Count planned allocations, by the claim's key, as if they were written."""

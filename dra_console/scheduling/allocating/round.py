@@ -89,7 +89,7 @@ class Rounds:
                 self._drafter.forget(draft.item)
                 if draft.item.what is What.POD:
                     self.counts.bound += 1
-                    self.resident.bound(draft.item.key)
+                    self.resident.pods.bound(draft.item.key)
                 else:
                     self.counts.reserved += 1
                 return

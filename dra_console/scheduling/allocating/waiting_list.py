@@ -31,7 +31,7 @@ class WaitingList:
         self._asked: Final[dict[str, tuple[list[Json], frozenset[str]]]] = {}
         """What each waiting pod asks for, and the keys of its claims, by its key."""
 
-        for pending in [*resident.pods.values()]:
+        for pending in [*resident.pods.by_key.values()]:
             self._pod_seen(pending.key, pending.raw)
 
     def take(self, kind: Kind, happened: WatchEventType, raw: JsonObject) -> None:
@@ -46,9 +46,9 @@ class WaitingList:
             self.claim_changed(key)
             return
         if is_gone:
-            self.resident.remove_pod(key)
+            self.resident.pods.remove(key)
         else:
-            self.resident.put_pod(raw)
+            self.resident.pods.put(raw)
         self._pod_seen(key, raw)
 
     def take_all_claims(self, listed: Iterable[JsonObject]) -> None:
@@ -77,7 +77,7 @@ class WaitingList:
             self._pods_with[claim].discard(key)
             if not self._pods_with[claim]:
                 del self._pods_with[claim]
-        if key not in self.resident.pods:
+        if key not in self.resident.pods.by_key:
             self.queue.forget(item)
             return
         asks, claims = _asks_of(raw), _claims_of(raw)

@@ -255,7 +255,7 @@ def test_a_malformed_pod_keeps_no_other_from_its_devices(
     odd.raw["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     odd.save()
 
-    world.run(also=lambda resident: resident.put_pod(odd.raw))
+    world.run(also=lambda resident: resident.pods.put(odd.raw))
 
     assert world.pod("train")["spec"]["nodeName"] == "gpu-01"
     # One whose priority alone is odd counts as one without.
