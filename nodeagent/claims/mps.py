@@ -46,9 +46,11 @@ MOUNT_OPTIONS: Final = ("rw", "nosuid", "nodev", "bind")
 
 IN_OWN_NAMESPACE: Final = (
     "unshare", "--mount", "--propagation", "private", "sh", "-ec",
-    'mount --bind "$1" "$2/dev/shm"; shift 2; exec "$@"', "mps",
+    'mount --bind "$1/shm" "$2/dev/shm"; mount --rbind "$1" "$2$1"; shift 2; exec "$@"', "mps",
 )  # fmt: skip
-"""Runs a command whose `/dev/shm` is another directory; nobody else sees the difference."""
+"""Runs a command whose `/dev/shm` is the claim's; nobody else sees the difference. The claim's
+directory is bound into the driver's root, too, which the agent's container has read-only.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ class MpsDaemons:
 
     def _launch(self, place: Path, gpu_uuids: Sequence[str]) -> None:
         environment = {**self._environment(place), "CUDA_VISIBLE_DEVICES": ",".join(gpu_uuids)}
-        command = (*IN_OWN_NAMESPACE, str(place / "shm"), self._root, *self._program(), "-d")
+        command = (*IN_OWN_NAMESPACE, str(place), self._root, *self._program(), "-d")
         self._run(command, environment=environment, seconds=READY_SECONDS)
         self._move_out(place)
 

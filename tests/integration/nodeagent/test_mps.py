@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -271,3 +272,45 @@ def test_the_program_may_be_in_another_root_directory(tmp_path: Path, control: s
     assert eventually((tmp_path / "mps/claim-12345/shm/mark-of-the-server").exists)
     daemons.stop("claim-12345")
     assert daemons.ids() == ()
+
+
+READ_ONLY_ROOT = """
+import subprocess, sys
+from pathlib import Path
+from nodeagent.claims.mps import MpsDaemons
+from nodeagent.claims.sharing import Mps
+
+place, root, control = sys.argv[1:]
+for command in (
+    ("--rbind", "/", root),
+    ("--bind", place, root + place),
+    ("-o", "remount,bind,ro", root + place),
+):
+    subprocess.run(["mount", *command], check=True)
+daemons = MpsDaemons(directory=Path(place), executable=control, root=Path(root))
+daemons.start("claim-00001", ["GPU-0"], Mps(active_thread_percentage=40))
+print(Path(place, "claim-00001/log/commands").read_text().splitlines()[-1])
+daemons.stop("claim-00001")
+"""
+
+
+def test_a_daemon_starts_though_the_drivers_root_is_mounted_read_only(
+    tmp_path: Path, control: str
+) -> None:
+    place, root = tmp_path / "mps", tmp_path / "host"
+    place.mkdir()
+    root.mkdir()
+
+    # As in the DaemonSet, whose `/host` is that. In mounts of its own, which go with it.
+    done = subprocess.run(
+        [
+            *("unshare", "--mount", "--propagation", "private"),
+            *(sys.executable, "-c", READ_ONLY_ROOT, place, root, control),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "set_default_active_thread_percentage 40"
