@@ -65,8 +65,8 @@ def write_all(  # noqa: PLR0913 - what a round has
             writing.outcome = Dropped(str(error))
         going = []
     _each(pool, PlanWriting.write, going)
-    open_notes.refuse(uid for each in going for uid in each.refused())
-    open_notes.stand(claim for each in going for claim in each.allocated())
+    open_notes.refuse(uid for each in going for uid in each.progress.refused())
+    open_notes.stand(claim for each in going for claim in each.progress.newly_allocated())
     return [_outcome(writing) for writing in writings]
 
 
