@@ -37,10 +37,10 @@ def _database(url: str) -> dict[str, object]:
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
         return {
-            "ENGINE": "django.db.backends.sqlite3",
+            "ENGINE": "dra_console.sqlite",
             "NAME": unquote(parts.path),
             "OPTIONS": {
-                # Writers queue at BEGIN instead of failing in mid-transaction.
+                # Writers wait at BEGIN instead of failing in mid-transaction.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,
                 # 32 MB of log before it is copied back: a first list writes over 100 MB, and
