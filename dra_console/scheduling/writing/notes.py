@@ -73,13 +73,7 @@ def withdraw(cluster: Cluster, uids: Collection[str], *, fence: int) -> None:
         TurnOverError: the notes are another run's by now.
 
     """
-    if not uids:
-        return
-    points.before(WritePoint.NOTE_WITHDRAWAL)
-    with transaction.atomic():
-        hold_turn(cluster, fence=fence)
-        WrittenAllocation.objects.filter(cluster=cluster, claim_uid__in=uids).delete()
-    points.after(WritePoint.NOTE_WITHDRAWAL)
+    _drop(cluster, uids, fence=fence, point=WritePoint.NOTE_WITHDRAWAL)
 
 
 def forget_shown(cluster: Cluster, *, fence: int) -> None:
@@ -147,14 +141,18 @@ def forget(cluster: Cluster, uids: Collection[str], *, fence: int) -> None:
         TurnOverError: the notes are another run's by now.
 
     """
+    _drop(cluster, uids, fence=fence, point=WritePoint.NOTE_SETTLING)
+
+
+def _drop(cluster: Cluster, uids: Collection[str], *, fence: int, point: WritePoint) -> None:
     if not uids:
         return
-    points.before(WritePoint.NOTE_SETTLING)
+    points.before(point)
     with transaction.atomic():
         # A newer run may have put notes of its own in the place of these.
         hold_turn(cluster, fence=fence)
         WrittenAllocation.objects.filter(cluster=cluster, claim_uid__in=uids).delete()
-    points.after(WritePoint.NOTE_SETTLING)
+    points.after(point)
 
 
 def _look(writer: Writer, note: WrittenAllocation) -> JsonObject | None:
