@@ -3,11 +3,10 @@
 Reading is strict where YAML is treacherous: a repeated key would lose the first value, an
 alias can blow a line up to gigabytes (CVE-2019-11253 in Kubernetes itself), dates and
 sexagesimal numbers are no JSON; so the first two are refused and the others stay text.
-Sizes and depth are limited. Lines are kept, so that an error in a field can name its line.
+Sizes and depth are limited. What is refused is named by its line.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 import yaml
@@ -20,22 +19,7 @@ BYTES_LIMIT: Final = 64 * 1024
 DEPTH_LIMIT: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """One object as somebody typed it."""
-
-    obj: JsonObject
-    line_by_path: dict[str, int]
-    """Line (from 1) of each field, by paths like `spec.devices.requests[0].name`."""
-
-    def line_of(self, path: str) -> int | None:
-        """Give the line of a field or, if it is absent, of what should hold it."""
-        while path and path not in self.line_by_path:
-            path = path.rpartition("[" if path.endswith("]") else ".")[0]
-        return self.line_by_path.get(path)
-
-
-def parse_yaml(text: str) -> Manifest:
+def parse_yaml(text: str) -> JsonObject:
     """Read the one object that the text holds; JSON is YAML, too.
 
     Raises:
@@ -54,11 +38,10 @@ def parse_yaml(text: str) -> Manifest:
         raise ManifestError(message, line=mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         raise ManifestError(f"expected YAML: {error}") from error
-    line_by_path: dict[str, int] = {}
-    obj = None if root is None else _value(root, path="", line_by_path=line_by_path)
+    obj = None if root is None else _value(root)
     if not isinstance(obj, dict):
         raise ManifestError("expected an object with apiVersion, kind, metadata and spec", line=1)
-    return Manifest(obj, line_by_path)
+    return obj
 
 
 def dump_yaml(obj: JsonObject) -> str:
@@ -121,7 +104,7 @@ def _refuse_aliases_and_depth(text: str) -> None:
             raise ManifestError(f"expected at most {DEPTH_LIMIT} levels", line=line)
 
 
-def _object(node: MappingNode, *, path: str, line_by_path: dict[str, int]) -> JsonObject:
+def _object(node: MappingNode) -> JsonObject:
     fields: JsonObject = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
@@ -130,22 +113,15 @@ def _object(node: MappingNode, *, path: str, line_by_path: dict[str, int]) -> Js
         key = key_node.value
         if key in fields:
             raise ManifestError(f"key {key!r} is given twice", line=line)
-        inner_path = f"{path}.{key}" if path else key
-        line_by_path[inner_path] = line
-        fields[key] = _value(value_node, path=inner_path, line_by_path=line_by_path)
+        fields[key] = _value(value_node)
     return fields
 
 
-def _value(node: Node, *, path: str, line_by_path: dict[str, int]) -> Json:
+def _value(node: Node) -> Json:
     if isinstance(node, MappingNode) and node.tag == "tag:yaml.org,2002:map":
-        return _object(node, path=path, line_by_path=line_by_path)
+        return _object(node)
     if isinstance(node, SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        values: list[Json] = []
-        for position, inner in enumerate(node.value):
-            inner_path = f"{path}[{position}]"
-            line_by_path[inner_path] = inner.start_mark.line + 1
-            values.append(_value(inner, path=inner_path, line_by_path=line_by_path))
-        return values
+        return [_value(inner) for inner in node.value]
     return _scalar(node)
 
 

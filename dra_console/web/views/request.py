@@ -106,7 +106,7 @@ def _draft_of(request: HttpRequest, choices: tuple[ClassChoice, ...]) -> _Draft:
     submission = read_submission(request.POST, choices=choices, shown=shown)
     is_yaml_changed = request.POST.get("changed") == "yaml"
     try:
-        base = parse_yaml(text).obj if text.strip() or is_yaml_changed else None
+        base = parse_yaml(text) if text.strip() or is_yaml_changed else None
         written = read_form(base).values if base is not None else shown
         # Whoever edits the YAML looks at it: it is not to change under their hands.
         form = shown if is_yaml_changed else submission.values
@@ -134,7 +134,7 @@ def _draft_of(request: HttpRequest, choices: tuple[ClassChoice, ...]) -> _Draft:
 def _values_in(yaml: str) -> TemplateForm:
     """Read what the form showed of a template; nothing of one that cannot be read."""
     try:
-        return read_form(parse_yaml(yaml).obj).values
+        return read_form(parse_yaml(yaml)).values
     except (ManifestError, AllocatorError):
         return TemplateForm()
 

@@ -8,7 +8,7 @@ from dra_console.provisioning.yaml_text import parse_yaml
 
 
 def test_pod_has_one_claim_from_the_template() -> None:
-    pod = parse_yaml(pod_yaml("team-research", "train")).obj
+    pod = parse_yaml(pod_yaml("team-research", "train"))
 
     assert pod["metadata"] == {"name": "train-pod", "namespace": "team-research"}
     assert pod["spec"] == {
@@ -26,7 +26,7 @@ def test_pod_has_one_claim_from_the_template() -> None:
 
 
 def test_long_template_name_gives_a_pod_name_that_is_valid() -> None:
-    metadata = parse_yaml(pod_yaml("a", "x" * 58 + "-" + "y" * 100)).obj["metadata"]
+    metadata = parse_yaml(pod_yaml("a", "x" * 58 + "-" + "y" * 100))["metadata"]
 
     assert metadata == {"name": "x" * 58 + "-pod", "namespace": "a"}
 
