@@ -82,14 +82,6 @@ def tally(states: Iterable[DeviceState]) -> Tally:
     )
 
 
-def tally_by_model(states: Iterable[DeviceState]) -> dict[str, Tally]:
-    """Count per product name, as published; "" collects devices that publish none."""
-    by_model: dict[str, list[DeviceState]] = defaultdict(list)
-    for one in states:
-        by_model[one.device.product_name].append(one)
-    return {product_name: tally(members) for product_name, members in by_model.items()}
-
-
 def pool_numbers(
     cluster: Cluster,
     *,

@@ -3,13 +3,12 @@
 A score chooses among nodes that fit; it never has a say in the devices on a node.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from dra_console.allocator.model import AllocationResult, ResourceClaim
 
 ALTERNATIVES_PER_REQUEST: Final = 8
-HIGHEST_SCORE: Final = 100
 
 
 def score(allocated: Iterable[tuple[ResourceClaim, AllocationResult]]) -> int:
@@ -25,11 +24,3 @@ def score(allocated: Iterable[tuple[ResourceClaim, AllocationResult]]) -> int:
                 if f"{request.name}/{alternative.name}" in served:
                     total += ALTERNATIVES_PER_REQUEST - place
     return total
-
-
-def normalized(scores: Mapping[str, int]) -> dict[str, int]:
-    """Scale the scores of all nodes that fit, so that the best has 100."""
-    best = max(scores.values(), default=0)
-    if best == 0:
-        return dict.fromkeys(scores, 0)
-    return {node: HIGHEST_SCORE * each // best for node, each in scores.items()}

@@ -1,7 +1,7 @@
 """`dra-semantics.md` 3.15: scores of nodes, by how well prioritized lists were served."""
 
 from dra_console.allocator.decoding.decode import decode_claim
-from dra_console.allocator.scheduler.scores import normalized, score
+from dra_console.allocator.scheduler.scores import score
 from dra_console.allocator.search.search import Allocated
 from tests.builders.objects import a_prioritized_request, a_wish
 from tests.unit.allocator.worlds import claim, outcome, pool, r
@@ -25,12 +25,3 @@ def test_claims_without_lists_count_nothing() -> None:
 
     assert isinstance(found, Allocated)
     assert score([(decode_claim(claim(r())), found.results[0])]) == 0
-
-
-def test_best_node_gets_100() -> None:
-    assert normalized({"n": 15, "m": 8, "o": 0}) == {"n": 100, "m": 53, "o": 0}
-
-
-def test_nothing_to_tell_nodes_apart() -> None:
-    assert normalized({"n": 0, "m": 0}) == {"n": 0, "m": 0}
-    assert normalized({}) == {}

@@ -9,7 +9,7 @@ from dra_console.mirror.inventory import (
     device_states_of_pool,
 )
 from dra_console.mirror.models import Cluster
-from dra_console.mirror.tallies import Tally, pool_numbers, tally, tally_by_model
+from dra_console.mirror.tallies import Tally, pool_numbers, tally
 from tests.builders.mirrored import mirror
 from tests.builders.objects import (
     a_counter_set,
@@ -242,7 +242,6 @@ def test_the_parts_of_a_pool_are_its_total(cluster: Cluster) -> None:
     assert first.tally == Tally(free=1, held=1, tainted=1, unavailable=0)
     assert second.tally == Tally(free=0, held=0, tainted=0, unavailable=1)
     assert tally(states).total == first.tally.total + second.tally.total == 4
-    assert tally_by_model(states) == {"NVIDIA H100": first.tally, "": second.tally}
 
 
 def test_an_older_generation_of_counters_does_not_count(cluster: Cluster) -> None:
