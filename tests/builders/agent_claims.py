@@ -27,6 +27,13 @@ def prepared(node: AgentNode, claim: JsonObject) -> JsonObject:
     return claim
 
 
+def prepared_claim(
+    node: AgentNode, device: str = "gpu-0", *, name: str = "train", **fields: Any
+) -> JsonObject:
+    """Make a claim of one device, and have it prepared."""
+    return prepared(node, known(node, device, name=name, **fields))
+
+
 def reason(outcome: object) -> str:
     """Return why a claim was refused."""
     assert isinstance(outcome, Refusal), outcome

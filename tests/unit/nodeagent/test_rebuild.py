@@ -8,7 +8,7 @@ import pytest
 from nodeagent.claims.entry import State
 from nodeagent.claims.prepare import Refusal
 from nodeagent.claims.sharing import Interval, TimeSlicing
-from nodeagent.fields import JsonObject
+from tests.builders.agent_claims import prepared_claim
 from tests.builders.agents import (
     AgentNode,
     a_claim_of_pod,
@@ -28,15 +28,6 @@ def node(tmp_path: Path) -> AgentNode:
 @pytest.fixture
 def mig_node(tmp_path: Path) -> AgentNode:
     return AgentNode(tmp_path, inventory=a_mig_inventory(), pool="mig-01")
-
-
-def prepared(
-    node: AgentNode, device: str = "gpu-0", name: str = "train", **fields: Any
-) -> JsonObject:
-    claim = a_claim_of_pod(a_result(device, pool=node.pool, **fields), name=name)
-    node.claims.put(claim)
-    assert isinstance(node.prepare(claim), tuple)
-    return claim
 
 
 def lose_checkpoint(node: AgentNode) -> None:
@@ -80,7 +71,7 @@ def test_the_claim_says_what_its_file_does_not(node: AgentNode) -> None:
 
 def test_a_claim_without_its_file_is_found_by_the_api_server_alone(node: AgentNode) -> None:
     """Fault: kubelet does not ask again for pods that run; an empty checkpoint stays wrong."""
-    claim = prepared(node)
+    claim = prepared_claim(node)
     lose_checkpoint(node)
     lose_files(node)
 
@@ -95,7 +86,7 @@ def test_a_claim_without_its_file_is_found_by_the_api_server_alone(node: AgentNo
 
 
 def test_of_two_claims_for_one_device_the_one_with_a_file_is_believed(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     rival = a_claim_of_pod(name="rival")
     node.claims.put(rival)
     lose_checkpoint(node)
@@ -118,7 +109,7 @@ def test_claims_of_other_nodes_and_claims_that_nobody_uses_are_not_taken_over(
 
 
 def test_with_the_api_server_away_the_files_tell_enough(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     lose_checkpoint(node)
     node.claims.is_reachable = False
 
@@ -129,7 +120,7 @@ def test_with_the_api_server_away_the_files_tell_enough(node: AgentNode) -> None
 def test_a_partition_is_known_again_and_goes_with_its_claim(
     mig_node: AgentNode, *, is_reachable: bool
 ) -> None:
-    claim = prepared(mig_node, SMALL)
+    claim = prepared_claim(mig_node, SMALL)
     before = mig_node.entry(claim)
     lose_checkpoint(mig_node)
     mig_node.claims.is_reachable = is_reachable
@@ -159,7 +150,7 @@ def test_a_claim_that_was_begun_before_the_file_was_lost_may_have_been_answered(
     mig_node: AgentNode,
 ) -> None:
     """The file before the last write is the one with the partition, and not yet the answer."""
-    claim = prepared(mig_node, SMALL)
+    claim = prepared_claim(mig_node, SMALL)
     (mig_node.directory / "plugin/checkpoint.json").write_text("{")
 
     mig_node.restart()

@@ -15,6 +15,7 @@ from nodeagent.claims.recovery import under_boot
 from nodeagent.claims.repair import repair_claims
 from nodeagent.devices.model import Inventory, Reading, Source
 from nodeagent.fields import JsonObject
+from tests.builders.agent_claims import prepared_claim
 from tests.builders.agents import (
     NOW,
     AgentNode,
@@ -33,13 +34,6 @@ def node(tmp_path: Path) -> AgentNode:
     return AgentNode(tmp_path)
 
 
-def prepared(node: AgentNode, name: str = "train", device: str = "gpu-0") -> JsonObject:
-    claim = a_claim_of_pod(a_result(device), name=name)
-    node.claims.put(claim)
-    assert isinstance(node.prepare(claim), tuple)
-    return claim
-
-
 def store(node: AgentNode, entry: Entry) -> None:
     with node.preparer.ledger.held():
         node.preparer.ledger.put(entry)
@@ -55,7 +49,7 @@ def state_of(node: AgentNode, claim: JsonObject) -> State | None:
 
 
 def test_a_restart_keeps_what_is_prepared(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     before = node.entry(claim)
 
     recovered = node.restart()
@@ -66,7 +60,7 @@ def test_a_restart_keeps_what_is_prepared(node: AgentNode) -> None:
 
 
 def test_what_was_only_begun_is_rolled_back_with_its_file(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     entry = node.entry(claim)
     assert entry is not None
     store(node, an_entry(entry.uid, *entry.devices, state=State.STARTED))
@@ -79,7 +73,7 @@ def test_what_was_only_begun_is_rolled_back_with_its_file(node: AgentNode) -> No
 
 
 def test_what_was_being_undone_is_finished(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     entry = node.entry(claim)
     assert entry is not None
     store(node, an_entry(entry.uid, *entry.devices, state=State.UNPREPARING))
@@ -93,7 +87,7 @@ def test_what_was_being_undone_is_finished(node: AgentNode) -> None:
 def test_after_a_reboot_a_claim_is_prepared_again_and_holds_nothing_until_then(
     node: AgentNode,
 ) -> None:
-    claim, other = prepared(node), a_claim_of_pod(name="other")
+    claim, other = prepared_claim(node), a_claim_of_pod(name="other")
     node.claims.put(other)
 
     node.restart(boot_id="boot-2")
@@ -120,7 +114,10 @@ def test_a_corrupt_checkpoint_is_set_aside_and_no_claim_is_lost(
     node: AgentNode, damage: bytes
 ) -> None:
     """The file before it lacks the last claim; that one's CDI file tells of it."""
-    first, last = prepared(node, "first", "gpu-0"), prepared(node, "last", "gpu-1")
+    first, last = (
+        prepared_claim(node, "gpu-0", name="first"),
+        prepared_claim(node, "gpu-1", name="last"),
+    )
     checkpoint_file(node).write_bytes(damage)
 
     recovered = node.restart()
@@ -135,7 +132,7 @@ def test_a_corrupt_checkpoint_is_set_aside_and_no_claim_is_lost(
 
 
 def test_without_any_checkpoint_the_cdi_files_tell_who_holds_what(node: AgentNode) -> None:
-    claim = prepared(node, device="gpu-1")
+    claim = prepared_claim(node, "gpu-1")
     for path in (node.directory / "plugin").iterdir():
         path.unlink()
 
@@ -151,7 +148,7 @@ def test_without_any_checkpoint_the_cdi_files_tell_who_holds_what(node: AgentNod
 
 
 def test_a_rebuilt_claim_learns_its_requests_from_the_next_prepare(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     for path in (node.directory / "plugin").iterdir():
         path.unlink()
     node.restart()
@@ -163,7 +160,7 @@ def test_a_rebuilt_claim_learns_its_requests_from_the_next_prepare(node: AgentNo
 
 
 def test_a_checkpoint_of_a_newer_agent_answers_and_changes_nothing(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     newer = resealed(checkpoint_file(node).read_bytes(), formatVersion=99)
     checkpoint_file(node).write_bytes(newer)
 
@@ -219,7 +216,7 @@ def test_an_entry_that_cannot_be_read_is_made_anew_when_kubelet_asks_again(tmp_p
 
 
 def test_under_a_newer_checkpoint_no_file_is_removed_either(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     newer = resealed(checkpoint_file(node).read_bytes(), formatVersion=99, claims={})
     checkpoint_file(node).write_bytes(newer)
     node.restart()
@@ -233,7 +230,10 @@ def repair(node: AgentNode) -> tuple[str, ...]:
 
 
 def test_lost_and_changed_files_are_written_again(node: AgentNode) -> None:
-    lost, changed = prepared(node, "lost", "gpu-0"), prepared(node, "changed", "gpu-1")
+    lost, changed = (
+        prepared_claim(node, "gpu-0", name="lost"),
+        prepared_claim(node, "gpu-1", name="changed"),
+    )
     good = node.cdi_file(changed).read_text()
     node.cdi_file(lost).unlink()
     node.cdi_file(changed).write_text("{}")
@@ -245,7 +245,7 @@ def test_lost_and_changed_files_are_written_again(node: AgentNode) -> None:
 
 
 def test_a_claim_whose_device_is_gone_loses_its_file_and_can_be_undone(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     node.inventory = Inventory.of([a_gpu(1)], source=Source.SIMULATED)
 
     repair(node)
@@ -265,7 +265,7 @@ def test_a_claim_that_vanished_is_undone_at_the_second_sweep(tmp_path: Path) -> 
     clock = [NOW]
     node = AgentNode(tmp_path, now=lambda: clock[0])
     node.readings["gpu-0"] = Reading(device="gpu-0", uuid="GPU-0", process_count=0)
-    claim = prepared(node)
+    claim = prepared_claim(node)
     node.claims.remove(claim)
 
     assert swept(node, after=timedelta(minutes=6)) == ()
@@ -299,7 +299,7 @@ def test_a_partition_without_a_reading_is_protected_by_the_driver_itself(tmp_pat
 def test_a_device_that_left_the_node_protects_no_claim(tmp_path: Path) -> None:
     clock = [NOW]
     node = AgentNode(tmp_path, now=lambda: clock[0])
-    claim = prepared(node)
+    claim = prepared_claim(node)
     node.claims.remove(claim)
     node.inventory = Inventory.of([a_gpu(1)], source=Source.SIMULATED)
 
@@ -326,7 +326,7 @@ def test_a_claim_that_was_taken_from_this_node_counts_as_gone(
     clock = [NOW]
     node = AgentNode(tmp_path, now=lambda: clock[0])
     node.readings["gpu-0"] = Reading(device="gpu-0", uuid="GPU-0", process_count=0)
-    claim = prepared(node)
+    claim = prepared_claim(node)
     moved = a_claim_of_pod(a_result("gpu-0", pool=moved_to or ""))
     node.claims.put(moved if moved_to else {**claim, "status": {}})
 
@@ -336,7 +336,7 @@ def test_a_claim_that_was_taken_from_this_node_counts_as_gone(
 def test_after_a_reboot_a_claim_that_was_taken_from_this_node_leaves_no_entry(
     node: AgentNode,
 ) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     node.restart(boot_id="boot-2")
     node.claims.put({**claim, "status": {}})
 
@@ -344,8 +344,8 @@ def test_after_a_reboot_a_claim_that_was_taken_from_this_node_leaves_no_entry(
 
 
 def test_young_claims_and_claims_that_exist_are_left_alone(node: AgentNode) -> None:
-    kept = prepared(node, "kept", "gpu-0")
-    young = prepared(node, "young", "gpu-1")
+    kept = prepared_claim(node, "gpu-0", name="kept")
+    young = prepared_claim(node, "gpu-1", name="young")
     node.claims.remove(young)
 
     assert swept(node, after=timedelta(minutes=1)) == ()
@@ -359,7 +359,7 @@ def test_a_recreated_claim_of_the_same_name_counts_as_gone(tmp_path: Path) -> No
     clock = [NOW]
     node = AgentNode(tmp_path, now=lambda: clock[0])
     node.readings["gpu-0"] = Reading(device="gpu-0", uuid="GPU-0", process_count=0)
-    claim = prepared(node)
+    claim = prepared_claim(node)
     metadata = claim["metadata"]
     assert isinstance(metadata, dict)
     node.claims.put({**claim, "metadata": {**metadata, "uid": "another-uid"}})
@@ -371,7 +371,7 @@ def test_a_recreated_claim_of_the_same_name_counts_as_gone(tmp_path: Path) -> No
 
 
 def test_files_that_no_entry_knows_go_after_an_hour(node: AgentNode) -> None:
-    claim = prepared(node)
+    claim = prepared_claim(node)
     with node.preparer.ledger.held():
         node.preparer.ledger.drop(reference_to(claim).uid)
     path = node.cdi_file(claim)
