@@ -166,7 +166,11 @@ def read_published(
 
 
 class _KeptPools:
-    """What pools publish, by cluster and pool, for as long as its slices keep their versions."""
+    """What pools publish, by cluster and pool, for as long as its slices keep their versions.
+
+    A removed cluster stays until this process ends: another process removes it, rarely, and to
+    ask at each page whether it still exists would cost more than it takes up.
+    """
 
     def __init__(self) -> None:
         self._by_cluster: dict[int, dict[PoolKey, Published]] = {}
