@@ -22,8 +22,8 @@ class ApiServer(Server):
     """One kube-apiserver. Its port and its data stay the same across restarts."""
 
     def __init__(self, home: Home, etcd: Etcd, options: ClusterOptions) -> None:
-        (self._port,) = free_ports(1)
-        self.url = f"https://{LOOPBACK}:{self._port}"
+        (self.port,) = free_ports(1)
+        self.url = f"https://{LOOPBACK}:{self.port}"
         self.options = options
         self.admin = User(name=ADMIN, token=secrets.token_urlsafe(32), groups=(MASTERS,))
         self.account_keys: KeyPair = home.authority.key_pair_without_certificate("accounts")
@@ -60,7 +60,7 @@ class ApiServer(Server):
             f"--etcd-certfile={serving.certificate}",
             f"--etcd-keyfile={serving.key}",
             f"--bind-address={LOOPBACK}",
-            f"--secure-port={self._port}",
+            f"--secure-port={self.port}",
             f"--tls-cert-file={serving.certificate}",
             f"--tls-private-key-file={serving.key}",
             f"--client-ca-file={authority}",
@@ -73,7 +73,7 @@ class ApiServer(Server):
             f"--service-account-signing-key-file={self.account_keys.key}",
             f"--service-account-issuer={ISSUER}",
             f"--authorization-mode={','.join(self._authorizers())}",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-cluster-ip-range={self._home.addresses.services}",
             "--allow-privileged=true",
             # The API server's own address may be one that no endpoint can have.
             "--endpoint-reconciler-type=none",

@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
@@ -63,9 +64,12 @@ class Authority:
             signer=("-selfsign", "-keyfile", folder / "ca.key"),
         )
 
-    def for_server(self, name: str, *, hosts: Iterable[str] = ()) -> KeyPair:
-        """Sign for a server at 127.0.0.1, and at the given DNS names."""
-        names = ",".join(["IP:127.0.0.1", "DNS:localhost", *(f"DNS:{host}" for host in hosts)])
+    def for_server(
+        self, name: str, *, hosts: Iterable[str] = (), addresses: Iterable[IPv4Address] = ()
+    ) -> KeyPair:
+        """Sign for a server at 127.0.0.1, and at the given DNS names and addresses."""
+        ips = ["127.0.0.1", *map(str, addresses)]
+        names = ",".join([f"IP:{ip}" for ip in ips] + [f"DNS:{h}" for h in ("localhost", *hosts)])
         # etcd's HTTP gateway is a client of etcd with the server's own certificate.
         return self._sign(name, f"/CN={name}", "serverAuth,clientAuth", f"subjectAltName={names}")
 

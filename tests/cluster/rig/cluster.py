@@ -93,6 +93,8 @@ class Cluster:
     def reap(self) -> None:
         """Let go of processes that have been ended from outside."""
         self._fake_nodes.stop()
+        if self.node is not None:
+            self.node.gateway.stop()
         for server in self.servers:
             server.reap()
 

@@ -1,10 +1,9 @@
 """containerd with runc, CDI and an image made here."""
 
-import ipaddress
+import functools
 import json
 import shutil
 import subprocess
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -16,10 +15,6 @@ from tests.cluster.rig.process import Server, StartError
 from tests.cluster.tools.recipes import locate
 
 CNI_PLUGINS: Final = ("/usr/lib/cni", "/opt/cni/bin")
-SHARED_ADDRESSES: Final = ipaddress.IPv4Network("100.64.0.0/10")
-"""Not of any private network that the machine may be in (RFC 6598)."""
-
-SUBNET_BITS: Final = 26
 NAMESPACE: Final = "k8s.io"
 """containerd's own name for what belongs to kubelet."""
 
@@ -36,8 +31,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
   path = "{folder}/opt"
 
 [plugins.'io.containerd.cri.v1.images']
-  # The one that works on every file system, an overlay's upper layer included.
-  snapshotter = "native"
+  snapshotter = "{snapshotter}"
   [plugins.'io.containerd.cri.v1.images'.pinned_images]
     sandbox = "{pause}"
 
@@ -52,7 +46,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
     default_runtime_name = "runc"
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
-      snapshotter = "native"
+      snapshotter = "{snapshotter}"
 """
 
 
@@ -64,6 +58,7 @@ class Containerd(Server):
         self.cdi_directory = folder / "cdi"
         self.socket = self.folder / "containerd.sock"
         self.mounts = mounts
+        self._addresses = home.addresses
         self._containers = 0
         super().__init__(
             "containerd",
@@ -86,8 +81,32 @@ class Containerd(Server):
         if subprocess.run(["ldd", busybox], capture_output=True, check=False).returncode == 0:
             raise StartError(f"{busybox} is not linked statically (apt install busybox-static)")
         write_archive(archive, busybox=busybox)
-        self._ctr("images", "import", "--local", "--no-unpack", str(archive))
+        self.import_archive(archive)
         archive.unlink()
+
+    def import_archive(self, archive: Path) -> None:
+        """Make the images of an OCI archive known, under the names that stand in it.
+
+        Raises:
+            StartError: containerd refused it.
+
+        """
+        self._ctr("images", "import", "--local", "--no-unpack", str(archive))
+
+    @functools.cached_property
+    def snapshotter(self) -> str:
+        """How containers get their files: without copies, where the file system allows that."""
+        layers = [self.folder / f"probe-{name}" for name in ("lower", "upper", "work", "whole")]
+        for layer in layers:
+            layer.mkdir(parents=True)
+        lower, upper, work, whole = layers
+        options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        try:
+            self.mounts.run("mount", "-t", "overlay", "overlay", "-o", options, whole)
+        except StartError:
+            return "native"
+        self.mounts.run("umount", whole)
+        return "overlayfs"
 
     def run(self, *command: str, cdi_devices: Iterable[str] = ()) -> str:
         """Run a container of the image to its end, without kubelet; return what it printed.
@@ -100,7 +119,8 @@ class Containerd(Server):
         # A container that was refused leaves its file system under its name.
         name = f"run-{self._containers}"
         asked = [word for device in cdi_devices for word in ("--device", device)]
-        return self._ctr("run", "--rm", "--snapshotter", "native", *asked, IMAGE, name, *command)
+        how = ("--rm", "--snapshotter", self.snapshotter)
+        return self._ctr("run", *how, *asked, IMAGE, name, *command)
 
     @property
     def plain_cdi_directory(self) -> Path:
@@ -118,6 +138,7 @@ class Containerd(Server):
         configuration.write_text(
             CONFIGURATION.format(
                 folder=self.folder,
+                snapshotter=self.snapshotter,
                 socket=self.socket,
                 cdi=self.cdi_directory,
                 cni=plugins,
@@ -133,7 +154,14 @@ class Containerd(Server):
                     "ipam": {
                         "type": "host-local",
                         "dataDir": str(self.folder / "addresses"),
-                        "ranges": [[{"subnet": str(_subnet(self.folder))}]],
+                        "ranges": [
+                            [
+                                {
+                                    "subnet": str(self._addresses.pods),
+                                    "gateway": str(self._addresses.api),
+                                }
+                            ]
+                        ],
                     },
                 }
             ],
@@ -152,14 +180,6 @@ class Containerd(Server):
 
     def _ctr(self, *words: str) -> str:
         return self.mounts.run(locate("ctr"), "-a", self.socket, "-n", NAMESPACE, *words)
-
-
-def _subnet(folder: Path) -> ipaddress.IPv4Network:
-    """Choose the addresses of pods, other ones in each rig: their routes are the machine's."""
-    blocks = 1 << (SUBNET_BITS - SHARED_ADDRESSES.prefixlen)
-    number = zlib.crc32(str(folder).encode()) % blocks
-    first = SHARED_ADDRESSES.network_address + (number << (32 - SUBNET_BITS))
-    return ipaddress.IPv4Network((first, SUBNET_BITS))
 
 
 def _program(name: str) -> str:

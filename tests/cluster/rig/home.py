@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.cluster.rig.addresses import Addresses
 from tests.cluster.rig.certificates import Authority, KeyPair
 from tests.cluster.rig.guard import MARK
 from tests.cluster.rig.process import environment_of
@@ -21,6 +22,11 @@ class Home:
     authority: Authority
     serving: KeyPair
     """The certificate that every server of the cluster shows."""
+
+    @property
+    def addresses(self) -> Addresses:
+        """Where pods and services are."""
+        return Addresses.of(self.folder)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from tests.cluster.rig.process import Server, free_ports
 from tests.cluster.tools.recipes import locate
 
 UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
+USUAL_ROOT: Final = Path("/var/lib/kubelet")
 
 
 class Kubelet(Server):
@@ -29,7 +30,7 @@ class Kubelet(Server):
     ) -> None:
         (self._port,) = free_ports(1)
         self.node_name = node_name
-        self.root = folder / "kubelet"
+        self.root = USUAL_ROOT if apiserver.options.usual_paths else folder / "kubelet"
         """`--root-dir`: DRA drivers find `plugins` and `plugins_registry` below it."""
 
         self._home = home

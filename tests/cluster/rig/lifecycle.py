@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster.rig import guard
+from tests.cluster.rig.addresses import Addresses
 from tests.cluster.rig.certificates import Authority
 from tests.cluster.rig.cluster import Cluster
 from tests.cluster.rig.containerd import Containerd
@@ -44,9 +45,7 @@ def running_cluster(**options: Any) -> Iterator[Cluster]:
     cluster: Cluster | None = None
     try:
         with _guarded_folder() as folder:
-            (folder / "logs").mkdir()
-            authority = Authority(folder / "certificates")
-            home = Home(folder, authority, authority.for_server("server"))
+            home = _home(folder)
             cluster = Cluster(home, wanted)
             try:
                 cluster.start()
@@ -87,9 +86,7 @@ def running_containerd() -> Iterator[Containerd]:
     servers: list[Server] = []
     try:
         with _guarded_folder() as folder:
-            (folder / "logs").mkdir()
-            authority = Authority(folder / "certificates")
-            home = Home(folder, authority, authority.for_server("server"))
+            home = _home(folder)
             mounts = MountNamespace(home, folder)
             containerd = Containerd(home, folder, mounts)
             servers += [mounts, containerd]
@@ -100,6 +97,13 @@ def running_containerd() -> Iterator[Containerd]:
     finally:
         for server in servers:
             server.reap()
+
+
+def _home(folder: Path) -> Home:
+    (folder / "logs").mkdir()
+    authority = Authority(folder / "certificates")
+    api = Addresses.of(folder).api
+    return Home(folder, authority, authority.for_server("server", addresses=[api]))
 
 
 @contextlib.contextmanager

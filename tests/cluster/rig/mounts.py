@@ -7,7 +7,9 @@ say what kubelet wants. All of it goes with the last process in it, however that
 """
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tests.cluster.rig.home import Home
@@ -34,6 +36,7 @@ cd {parameters}
 find . -type f | while read -r name; do
   if [ -e "/proc/sys/$name" ]; then mount --bind "$name" "/proc/sys/$name"; fi
 done
+{binds}
 touch {ready}
 exec sleep infinity
 """
@@ -42,10 +45,14 @@ exec sleep infinity
 class MountNamespace(Server):
     """Holds the namespace; `enter` makes a command run in it."""
 
-    def __init__(self, home: Home, folder: Path) -> None:
+    def __init__(
+        self, home: Home, folder: Path, *, bound: Mapping[str, Path] = MappingProxyType({})
+    ) -> None:
+        """Say which directories of the machine are seen under another path as well."""
         if any(home.folder.is_relative_to(hidden) for hidden in HIDDEN):
             raise StartError(f"{home.folder} is hidden from the node's programs: set TMPDIR")
         self._parameters = folder / "kernel-parameters"
+        self._bound = bound
         self._ready = folder / "mounts-ready"
         super().__init__(
             "mounts",
@@ -78,7 +85,13 @@ class MountNamespace(Server):
             file = self._parameters / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{value}\n")
+        for directory in self._bound.values():
+            directory.mkdir(exist_ok=True)
+        binds = [f"mkdir -p {path}; mount --bind {d} {path}" for path, d in self._bound.items()]
         script = SCRIPT.format(
-            hidden=" ".join(HIDDEN), parameters=self._parameters, ready=self._ready
+            hidden=" ".join(HIDDEN),
+            parameters=self._parameters,
+            binds="\n".join(binds),
+            ready=self._ready,
         )
         return ["unshare", "--mount", "--propagation=private", "sh", "-c", script]

@@ -1,13 +1,18 @@
 """One real node: its mounts, containerd, and kubelet."""
 
 from pathlib import Path
+from typing import Final
 
 from tests.cluster.rig.apiserver import ApiServer
 from tests.cluster.rig.containerd import Containerd
+from tests.cluster.rig.gateway import Gateway
 from tests.cluster.rig.home import Home
-from tests.cluster.rig.kubelet import Kubelet
+from tests.cluster.rig.kubelet import USUAL_ROOT, Kubelet
 from tests.cluster.rig.mounts import MountNamespace
 from tests.cluster.rig.process import Server
+
+USUAL_CDI_DIRECTORY: Final = "/run/cdi"
+"""What `/var/run/cdi` is."""
 
 
 class Node:
@@ -17,7 +22,11 @@ class Node:
         self.name = name
         folder = home.folder / "node"
         folder.mkdir()
-        self.mounts = MountNamespace(home, folder)
+        kubelet_root = folder / "kubelet"
+        usual = {str(USUAL_ROOT): kubelet_root, USUAL_CDI_DIRECTORY: folder / "cdi"}
+        bound = usual if apiserver.options.usual_paths else {}
+        self.mounts = MountNamespace(home, folder, bound=bound)
+        self.gateway = Gateway(home.addresses.api, api_port=apiserver.port)
         self.containerd = Containerd(home, folder, self.mounts)
         self.kubelet = Kubelet(
             home,
@@ -26,16 +35,13 @@ class Node:
             apiserver=apiserver,
             containerd=self.containerd,
         )
+        self.kubelet_root = kubelet_root
+        """Kubelet's root as the machine sees it."""
 
     @property
     def servers(self) -> tuple[Server, ...]:
         """Its processes in the order of their start."""
         return (self.mounts, self.containerd, self.kubelet)
-
-    @property
-    def kubelet_root(self) -> Path:
-        """What a DRA driver has to be told as kubelet's root."""
-        return self.kubelet.root
 
     @property
     def cdi_directory(self) -> Path:
@@ -50,6 +56,7 @@ class Node:
 
         """
         self.mounts.start()
+        self.gateway.start()
         self.containerd.start()
         self.containerd.import_image()
         self.kubelet.start()

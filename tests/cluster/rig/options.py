@@ -43,6 +43,10 @@ class ClusterOptions:
     node: bool = False
     """One real node: containerd, runc and kubelet. Needs root; brings controllers and scheduler."""
 
+    usual_paths: bool = False
+    """Whether that node's kubelet and container runtime have the directories that deployments
+    expect: `/var/lib/kubelet` and `/var/run/cdi`. By default others, that all see alike."""
+
     watch_cache: bool = True
     """Off: every watch reads etcd itself, so that a compaction shows at once."""
 
