@@ -88,6 +88,10 @@ e2e: setup system-packages ## Run the browser walk alone and renew the README's 
 cluster-tools: $(VENV)/.base ## Build a real Kubernetes into a cache folder, once (a quarter of an hour)
 	@$(BIN)/python -m tests.cluster.tools
 
+.PHONY: nodeagent-image
+nodeagent-image: $(VENV)/.base ## Build the node agent's image without a registry, as an OCI archive (on Debian as root)
+	@$(BIN)/python -m tests.cluster.tools.agent_image $(or $(OUT),dra-nodeagent.oci.tar)
+
 .PHONY: cluster
 cluster: cluster-tools ## Run a real Kubernetes here until Ctrl-C; CLUSTER=--help says its options
 	@$(BIN)/python -m tests.cluster $(CLUSTER)

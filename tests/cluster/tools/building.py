@@ -44,7 +44,7 @@ def build(recipe: Recipe, *, go: str, say: Say) -> None:
 
     """
     recipe.folder.mkdir(parents=True, exist_ok=True)
-    with _alone(recipe.folder / ".lock", say=say):
+    with alone(recipe.folder / ".lock", say=say):
         missing = missing_programs(recipe)
         for number, program in enumerate(missing, start=1):
             say(f"{program}: building ({number} of {len(missing)} in {recipe.name})")
@@ -107,7 +107,8 @@ def _follow(
 
 
 @contextlib.contextmanager
-def _alone(path: Path, *, say: Say) -> Iterator[None]:
+def alone(path: Path, *, say: Say) -> Iterator[None]:
+    """Keep other builds away by a lock on a file, which may have to be waited for."""
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
