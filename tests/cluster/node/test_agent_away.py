@@ -6,7 +6,8 @@ import pytest
 
 from tests.cluster.node.agent import VERSION
 from tests.cluster.node.console import AgentNote
-from tests.cluster.node.stage import Stage, devices_in
+from tests.cluster.node.pods import devices_in
+from tests.cluster.node.stage import Stage
 from tests.cluster.workloads import PODS, eventually
 
 SHOWN_SECONDS = 10

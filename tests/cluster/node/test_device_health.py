@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.node.stage import Stage, devices_in
+from tests.cluster.node.pods import devices_in
+from tests.cluster.node.stage import Stage
 from tests.cluster.workloads import eventually
 
 OFF_THE_BUS = 79

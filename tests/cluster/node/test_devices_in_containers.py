@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.cluster.node.stage import Stage, a_container, devices_in
+from tests.cluster.node.pods import a_container, devices_in
+from tests.cluster.node.stage import Stage
 from tests.cluster.workloads import eventually
 
 SHOWN_SECONDS = 10
