@@ -12,6 +12,7 @@ from dra_console.scheduling.coexistence.detect import detect
 from dra_console.scheduling.coexistence.record import record
 from dra_console.scheduling.coexistence.watched import Watched
 from dra_console.scheduling.models import ConflictCheck
+from dra_console.scheduling.pace import Pace
 
 log = structlog.get_logger()
 
@@ -32,11 +33,12 @@ def look(cluster: Cluster) -> bool:
     Where nothing changed since the last look of this process, only its time is written down.
     """
     started = time.monotonic()
+    pace = Pace()
     now = database_now()
     with _lock:
         # Away while it is refreshed: of what breaks off in the middle nothing is kept.
         watched = _watched.pop(cluster.pk, None) or Watched(cluster)
-        has_changed = watched.refresh()
+        has_changed = watched.refresh(pace)
         _watched[cluster.pk] = watched
         check: dict[str, Any] = {
             "checked_at": now,
@@ -46,7 +48,7 @@ def look(cluster: Cluster) -> bool:
         }
         if has_changed:
             check["left_out"] = record(cluster, detect(watched.world()), now=now)
-            check["seconds"] = time.monotonic() - started
+            check["seconds"] = time.monotonic() - started - pace.rested_seconds
     defaults = {"seconds": time.monotonic() - started, **check}
     ConflictCheck.objects.update_or_create(
         cluster=cluster, defaults=check, create_defaults=defaults

@@ -53,12 +53,13 @@ from dra_console.scheduling.coexistence.rows import (
     pods_of,
     rules_of,
 )
+from dra_console.scheduling.pace import Pace
 
 Key = TypeVar("Key")
 
 NOT_YET: Final[Mark] = ("never looked",)
-CLAIMS_AT_ONCE: Final = 500
-SLICES_AT_ONCE: Final = 100
+CLAIMS_AT_ONCE: Final = 100
+POOLS_AT_ONCE: Final = 25
 
 
 class Watched:
@@ -97,20 +98,20 @@ class Watched:
             return None
         return sum(len(facts.devices) for _, facts in self._slices.values() if facts)
 
-    def refresh(self) -> bool:
-        """Read what has changed; tell whether anything has."""
+    def refresh(self, pace: Pace) -> bool:
+        """Read what has changed, a little at a time; tell whether anything has."""
         marks = marks_of(self._cluster)
         moved = {kind for kind in LOOKED_AT if marks[kind] != self._marks[kind]}
         if not moved:
             return False
         pools: set[PoolId] = set()
         if RESOURCE_CLAIMS in moved:
-            pools |= self._read_claims()
+            pools |= self._read_claims(pace)
         if DEVICE_CLASSES in moved:
             pools |= self._read_classes()
         if RESOURCE_SLICES in moved:
             pools |= self._list_slices()
-        self._read_pools(pools)
+        self._read_pools(pools, pace)
         if DEVICE_TAINT_RULES in moved:
             self._rules = rules_of(self._cluster)
         if PODS in moved:
@@ -138,7 +139,7 @@ class Watched:
             nodes=self._nodes if is_known[NODES] else None,
         )
 
-    def _read_claims(self) -> set[PoolId]:
+    def _read_claims(self, pace: Pace) -> set[PoolId]:
         """Read claims of a version not seen before; return the pools that they are about."""
         rows = mirror.ResourceClaim.objects.filter(cluster=self._cluster).order_by()
         rows = rows.exclude(state=mirror.ClaimState.PENDING)
@@ -157,6 +158,7 @@ class Watched:
                 self._claims[uid] = (version, claim)
                 self._mismatches.pop(uid, None)
                 pools |= _pools_of(claim)
+            pace.rest()
         return pools
 
     def _read_classes(self) -> set[PoolId]:
@@ -190,7 +192,7 @@ class Watched:
                 pools.add(pool_id)
         return pools
 
-    def _read_pools(self, pools: set[PoolId]) -> None:
+    def _read_pools(self, pools: set[PoolId], pace: Pace) -> None:
         """Decode the slices of these pools, and compare their devices with their claims."""
         if not pools:
             return
@@ -203,11 +205,12 @@ class Watched:
             for result in claim.results:
                 if result.device_id.pool_id in pools:
                     uses[result.device_id.pool_id].append((claim, result))
-        for some in _chunks(pools, SLICES_AT_ONCE):
+        for some in _chunks(pools, POOLS_AT_ONCE):
             decoded = self._decode([pk for pool_id in some for pk in of_pool[pool_id]])
             for pool_id in some:
                 devices = newest_devices(decoded.get(pool_id, ()))
                 self._compare(uses[pool_id], devices)
+            pace.rest()
 
     def _decode(self, pks: Sequence[int]) -> Mapping[PoolId, Sequence[ResourceSlice]]:
         decoded: defaultdict[PoolId, list[ResourceSlice]] = defaultdict(list)

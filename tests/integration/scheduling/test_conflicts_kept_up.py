@@ -8,10 +8,12 @@ import pytest
 from dra_console.allocator.model import Json, JsonObject
 from dra_console.kube.kinds import BY_PLURAL
 from dra_console.mirror.models import Cluster
+from dra_console.scheduling.coexistence import watched
 from dra_console.scheduling.coexistence.detect import detect
 from dra_console.scheduling.coexistence.findings import Finding
 from dra_console.scheduling.coexistence.watched import Watched
 from dra_console.scheduling.names import MANAGED_TAINT_KEY
+from dra_console.scheduling.pace import Pace
 from dra_console.sync.mirrored import MIRRORED
 from dra_console.sync.objects import key_of
 from dra_console.sync.reconcile import sweep
@@ -161,9 +163,9 @@ def mirror_exactly(cluster: Cluster, objects: list[JsonObject], *, step: int) ->
         sweep(cluster, kind=kind, listed=listed, seen_at=seen_at)
 
 
-def findings(watched: Watched) -> dict[tuple[str, str], Finding]:
-    watched.refresh()
-    return {(one.kind, one.key): one for one in detect(watched.world())}
+def findings(known: Watched) -> dict[tuple[str, str], Finding]:
+    known.refresh(Pace())
+    return {(one.kind, one.key): one for one in detect(known.world())}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -181,3 +183,21 @@ def test_what_is_kept_is_what_would_be_found_from_nothing(db: None, seed: int) -
         kinds |= {kind for kind, _ in found}
 
     assert len(kinds) >= 5, "little happened"
+
+
+def test_a_look_rests_after_every_few_claims_and_pools(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del db
+    cluster = Cluster.objects.create(name="test", kubeconfig="/nowhere")
+    names = [f"gpu-{number:02}" for number in range(6)]
+    held = [an_allocated_claim(name, results=[a_result("gpu-0", pool=name)]) for name in names]
+    mirror(cluster, *held, *(a_slice(name, node=name) for name in names), seen_at=SEEN_AT)
+    monkeypatch.setattr(watched, "CLAIMS_AT_ONCE", 2)
+    monkeypatch.setattr(watched, "POOLS_AT_ONCE", 3)
+    rests: list[int] = []
+    monkeypatch.setattr(Pace, "rest", lambda _: rests.append(1))
+
+    Watched(cluster).refresh(Pace())
+
+    assert len(rests) == 6 // 2 + 6 // 3
