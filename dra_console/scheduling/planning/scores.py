@@ -18,7 +18,7 @@ from dra_console.allocator.search.records import Record
 from dra_console.allocator.search.roster import Roster
 from dra_console.allocator.search.selecting import fits_by
 from dra_console.scheduling.planning.columns import Columns
-from dra_console.scheduling.planning.fragments import Fragments, fragments_of
+from dra_console.scheduling.planning.fragments import NONE, Fragments, fragments_of
 from dra_console.scheduling.planning.placements import Placement
 from dra_console.scheduling.planning.wishes import PodWish
 
@@ -64,7 +64,7 @@ def _preferences(
     claims: Sequence[ResourceClaim],
     allocations: Sequence[AllocationResult],
 ) -> tuple[int, Fragments]:
-    return -score(zip(claims, allocations, strict=True)), Fragments(0, 0)
+    return -score(zip(claims, allocations, strict=True)), NONE
 
 
 def _preferences_and_fragments(
