@@ -70,12 +70,22 @@ class NamespaceImpact:
     claims: int = 0
     evicted_claims: int = 0
     devices: int = 0
-    evicted_pods: int = 0
-    priorities: set[int] = field(default_factory=set)
-    """Of the pods that leave."""
+    leaving: dict[str, PodFacts] = field(default_factory=dict)
+    """Pods that leave, by UID; one that uses several hit claims leaves once."""
 
-    unknown_priorities: int = 0
-    """Pods that leave, of which it is not known."""
+    @property
+    def evicted_pods(self) -> int:
+        return len(self.leaving)
+
+    @property
+    def priorities(self) -> set[int]:
+        """Return those of the pods that leave, as far as they are known."""
+        return {pod.priority for pod in self.leaving.values() if pod.priority is not None}
+
+    @property
+    def unknown_priorities(self) -> int:
+        """Count the pods that leave of which it is not known."""
+        return sum(pod.priority is None for pod in self.leaving.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,7 @@ def _impact(effect: Effect, rights: Rights, pods: Mapping[str, PodFacts]) -> Imp
     by_namespace: dict[str, NamespaceImpact] = {}
     seen: list[tuple[tuple[int, int, str, str], Hit]] = []
     for hit in effect.hits:
-        facts = [pods.get(uid, UNKNOWN) for uid in _pod_uids(hit.claim)]
+        facts = {uid: pods.get(uid, UNKNOWN) for uid in _pod_uids(hit.claim)}
         is_seen = rights.sees_claims(hit.claim.namespace)
         label = hit.claim.namespace if is_seen else ""
         impact = by_namespace.get(label)
@@ -119,7 +129,7 @@ def _impact(effect: Effect, rights: Rights, pods: Mapping[str, PodFacts]) -> Imp
             impact = by_namespace[label] = NamespaceImpact(label)
         _count(impact, hit, facts)
         if is_seen:
-            seen.append((_urgency(hit, facts), hit))
+            seen.append((_urgency(hit, facts.values()), hit))
     named = nsmallest(MOST_NAMED, seen, key=itemgetter(0))
     return Impact(
         effect,
@@ -155,21 +165,15 @@ def _pod_uids(claim: ResourceClaim) -> Iterator[str]:
     return (each.uid for each in claim.reserved_for if each.resource == "pods")
 
 
-def _count(impact: NamespaceImpact, hit: Hit, pods: Sequence[PodFacts]) -> None:
+def _count(impact: NamespaceImpact, hit: Hit, pods: Mapping[str, PodFacts]) -> None:
     impact.claims += 1
     impact.devices += len(hit.devices)
-    if not hit.is_evicted:
-        return
-    impact.evicted_claims += 1
-    impact.evicted_pods += len(pods)
-    for pod in pods:
-        if pod.priority is None:
-            impact.unknown_priorities += 1
-        else:
-            impact.priorities.add(pod.priority)
+    if hit.is_evicted:
+        impact.evicted_claims += 1
+        impact.leaving |= pods
 
 
-def _urgency(hit: Hit, pods: Sequence[PodFacts]) -> tuple[int, int, str, str]:
+def _urgency(hit: Hit, pods: Iterable[PodFacts]) -> tuple[int, int, str, str]:
     highest = max((pod.priority or 0 for pod in pods), default=0)
     return (FATES[hit.fate], -highest, hit.claim.namespace, hit.claim.name)
 

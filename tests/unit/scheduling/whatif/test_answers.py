@@ -79,6 +79,23 @@ def test_a_node_that_goes_takes_its_devices_and_its_pods_along(kind: str) -> Non
     }
 
 
+def test_a_pod_with_two_claims_leaves_once() -> None:
+    both = [
+        an_allocated_claim(name, results=[a_result(device)], pods=("trainer",))
+        for name, device in (("first", "gpu-2"), ("second", "gpu-3"))
+    ]
+
+    found = World(*a_fleet(*both)).ask({"type": "drainNode", "node": "gpu-01"})
+
+    [impact] = found.impacts
+    assert impact.evicted_pods == 1
+    assert [
+        (each.evicted_claims, each.evicted_pods, each.unknown_priorities)
+        for each in impact.namespaces
+        if each.evicted_pods
+    ] == [(3, 1, 1)]
+
+
 def test_no_execute_frees_devices_that_nobody_can_have_without_tolerating_it() -> None:
     tolerant = a_claim("tolerant", requests=[a_request(tolerations=[{"operator": "Exists"}])])
     world = World(*a_fleet(tolerant))
