@@ -38,6 +38,7 @@ function show(element, name, value) {
     element.hidden = value === null;
     element.value = value ?? 0;
   } else {
+    element.toggleAttribute("data-unknown", value === null);
     element.textContent = value === null ? NOT_REPORTED : FORMATS[name](value);
   }
 }

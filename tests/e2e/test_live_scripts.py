@@ -65,6 +65,7 @@ def test_reading_that_is_not_reported_is_said_so_and_not_drawn_as_zero(page: Pag
     tell(page, None)
 
     assert page.text_content("span") == "not reported"
+    assert page.get_attribute("span", "data-unknown") == ""
     assert page.get_attribute("rect", "data-unknown") == ""
 
 

@@ -1,4 +1,4 @@
-"""What a device's page says beyond the readings: limits, counters, clocks, and whose processes.
+"""What a device's page says beyond the readings: limits, counters, clocks.
 
 A value that the board does not report is said to be not reported. NVML tells of a partition only
 its memory and processes, so a partition's page names no other row (node-agent.md 6.1).
@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from dra_console.mirror.pod_names import PodName
-from dra_console.telemetry.details import DeviceDetails, DeviceProcess, ReportedDetails
-from dra_console.web.wording import bytes_in_words, counted
+from dra_console.telemetry.details import DeviceDetails, ReportedDetails
+from dra_console.web.presenters.device_processes import ProcessRow, process_row
+from dra_console.web.wording import GIBIBYTE, bytes_in_words, counted
 
 NOT_REPORTED: Final = "not reported"
 CLOCK_LIMITS: Final = {
@@ -25,7 +26,8 @@ CLOCK_LIMITS: Final = {
     "power-brake": "the power supply",
     "display-clocks": "the clocks of its display",
 }
-MILLIJOULES_PER_KILOWATT_HOUR: Final = 3_600_000_000
+MEBIBYTE: Final = 2**20
+MILLIJOULES_PER_WATT_HOUR: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +45,6 @@ class Group:
 
     label: str
     rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessRow:
-    """One process, and whose it is as far as the reader may know."""
-
-    pid: int
-    memory: str
-    owner: str
-    pod: PodName | None
-    """`None`: `owner` says why no pod is named."""
-
-    container: str
-    """The first digits of its id, as tools show them; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +76,7 @@ def details_panel(
     rows = (
         None
         if processes is None
-        else tuple(_process_row(one, pods=pods, visible=visible) for one in processes)
+        else tuple(process_row(one, pods=pods, visible=visible) for one in processes)
     )
     return DetailsPanel(
         groups=_of_partition(details) if is_partition else _of_gpu(details),
@@ -168,7 +156,7 @@ def _words(label: str, words: str | None) -> Row:
 
 
 def _amount(label: str, amount: int | None) -> Row:
-    return _words(label, None if amount is None else bytes_in_words(amount))
+    return _words(label, None if amount is None else _small_amount(amount))
 
 
 def _watts(label: str, milliwatts: int | None) -> Row:
@@ -178,15 +166,21 @@ def _watts(label: str, milliwatts: int | None) -> Row:
 def _energy(millijoules: int | None) -> Row:
     if millijoules is None:
         return _words("Energy since driver start", None)
-    kilowatt_hours = millijoules / MILLIJOULES_PER_KILOWATT_HOUR
-    return _words("Energy since driver start", f"{kilowatt_hours:,.1f} kWh".replace(",", " "))
+    watt_hours = millijoules / MILLIJOULES_PER_WATT_HOUR
+    words = f"{watt_hours:.0f} Wh" if watt_hours < 1000 else f"{watt_hours / 1000:,.1f} kWh"  # noqa: PLR2004 - kilo
+    return _words("Energy since driver start", words.replace(",", " "))
 
 
 def _bar1(details: DeviceDetails) -> Row:
     used, total = details.bar1_used_bytes, details.bar1_total_bytes
     if used is None or total is None:
         return _words("BAR1 window", None)
-    return _words("BAR1 window", f"{bytes_in_words(used)} of {bytes_in_words(total)}")
+    return _words("BAR1 window", f"{_small_amount(used)} of {_small_amount(total)}")
+
+
+def _small_amount(amount: int) -> str:
+    """Say an amount that is often far below one GiB."""
+    return f"{amount / MEBIBYTE:.0f} MiB" if amount < GIBIBYTE else bytes_in_words(amount)
 
 
 def _clock_limits(limits: tuple[str, ...] | None) -> str | None:
@@ -225,25 +219,3 @@ def _recommended(action: str | None) -> str | None:
     if action is None:
         return None
     return "nothing" if action == "none" else action.replace("-", " ")
-
-
-def _process_row(
-    process: DeviceProcess, *, pods: Mapping[str, PodName], visible: Collection[str] | None
-) -> ProcessRow:
-    pod = pods.get(process.pod_uid or "")
-    is_seen = pod is not None and (visible is None or pod.namespace in visible)
-    if process.pod_uid is None:
-        owner = "no pod: a process of the host"
-    elif pod is None and visible is None:
-        owner = f"a pod that is not known here, {process.pod_uid}"
-    else:
-        owner = "a pod that you may not see"
-    return ProcessRow(
-        pid=process.pid,
-        memory=NOT_REPORTED
-        if process.memory_used_bytes is None
-        else bytes_in_words(process.memory_used_bytes),
-        owner=f"{pod.namespace}/{pod.name}" if pod is not None and is_seen else owner,
-        pod=pod if is_seen else None,
-        container=(process.container_id or "")[:12] if is_seen or visible is None else "",
-    )

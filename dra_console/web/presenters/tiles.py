@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from django.urls import reverse
 
@@ -17,6 +18,19 @@ from dra_console.telemetry.readings import Reading
 from dra_console.web.presenters.live_state import LiveState
 from dra_console.web.presenters.reader import Reader
 from dra_console.web.wording import age_in_words, model_in_words
+
+WORDS_OF_AGENTS: Final = {
+    "device-nodes-missing": "no device nodes",
+    "driver-error": "driver error",
+    "ecc": "memory errors",
+    "gpu-lost": "GPU lost",
+    "mig-mode-pending": "MIG mode pending",
+    "reset-required": "reset needed",
+    "row-remap": "memory worn out",
+    "thermal": "too hot",
+    "unmonitored": "not monitored",
+}
+"""By the last part of the keys that `docs/node-agent.md` lists."""
 
 HIDDEN_HOLDER = "other team"
 
@@ -174,7 +188,9 @@ def shown_holders(holders: Iterable[Holder], *, reader: Reader) -> tuple[ShownHo
 def taint_in_words(taint: Taint) -> str:
     """Say a taint in a word or two: `XID 79` for `gpu.nvidia.com/xid=79`, else its key's name."""
     name = taint.key.rsplit("/", 1)[-1]
-    return f"XID {taint.value}" if name == "xid" and taint.value else name
+    if name == "xid" and taint.value:
+        return f"XID {taint.value}"
+    return name if taint.rule else WORDS_OF_AGENTS.get(name, name)
 
 
 def taint_age_in_words(taint: Taint, *, now: datetime) -> str:

@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from dra_console.mirror.inventory import State
-from dra_console.web.presenters.tiles import Look, Tile, tile_of
+from dra_console.web.presenters.tiles import WORDS_OF_AGENTS, Look, Tile, tile_of
 from tests.unit.web.states import (
     EVERYBODY,
     RESEARCH,
@@ -67,6 +69,26 @@ def test_taint_of_the_driver_makes_a_device_sick_and_names_the_xid() -> None:
     tile = tile_of(state, reader=EVERYBODY, live=LIVE)
 
     assert (tile.look, tile.headline, tile.note) == (Look.SICK, "XID 79", "for 10 h 48 min")
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("gpu.nvidia.com/gpu-lost", "GPU lost"),
+        ("gpu.other.example/reset-required", "reset needed"),
+        ("gpu.nvidia.com/something-new", "something-new"),
+    ],
+)
+def test_taint_of_a_driver_is_said_in_words_where_there_are_any(key: str, words: str) -> None:
+    state = a_state(state=State.TAINTED, taints=(a_taint(key, value=""),))
+
+    assert tile_of(state, reader=EVERYBODY, live=LIVE).headline == words
+
+
+def test_words_for_taints_are_those_of_keys_that_agents_have() -> None:
+    document = (Path(__file__).parents[3] / "docs/node-agent.md").read_text()
+
+    assert all(f"`{key}`" in document for key in WORDS_OF_AGENTS)
 
 
 def test_taint_of_a_rule_is_a_warning() -> None:
