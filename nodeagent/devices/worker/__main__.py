@@ -54,7 +54,8 @@ class Worker:
         )
 
     def run(self) -> None:
-        """Answer until the proxy goes."""
+        """Say that it has begun, then answer until the proxy goes."""
+        self._write(Progress())
         while (frame := self._pipe.read()) is not None:
             self._write(self._answer(decode_request(frame)))
         self._session.close()

@@ -36,7 +36,7 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):
-    """The worker is slow, not stuck."""
+    """The worker is slow, not stuck; the first one says that it has begun."""
 
 
 class Told(msgspec.Struct, frozen=True, tag=True):

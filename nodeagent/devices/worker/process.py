@@ -41,6 +41,9 @@ END_SECONDS: Final = 3.0
 ORDERLY_SECONDS: Final = 0.5
 """From the end of its messages to the end of the process."""
 
+START_SECONDS: Final = 60.0
+"""How long Python may take to begin on a starved machine, which is no fault of the driver."""
+
 WAITING_CALLS: Final = 32
 """More than this in the pipe are refused: the worker is not keeping up."""
 
@@ -60,6 +63,7 @@ class WorkerProcess:
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[Answer]] = {}
         self._heard_at = time.monotonic()
+        self._has_spoken = False
         self._has_ended = threading.Event()
         ours, theirs = socket.socketpair()
         ours.settimeout(None)
@@ -87,9 +91,15 @@ class WorkerProcess:
         return self._process.pid if self._process and self.is_alive else None
 
     def silent_seconds(self) -> float:
-        """Return for how long it has owed something without a word; 0 while it owes nothing."""
+        """Return for how long it has owed something without a word.
+
+        0 while it owes nothing, and for `START_SECONDS` while it has not begun.
+        """
         with self._lock:
-            return time.monotonic() - self._heard_at if self._waiting else 0.0
+            if not self._waiting:
+                return 0.0
+            silent_seconds = time.monotonic() - self._heard_at
+            return silent_seconds if self._has_spoken else max(silent_seconds - START_SECONDS, 0.0)
 
     def ask(self, call: str, arguments: tuple[Any, ...], *, seconds: float) -> Answer:
         """Have one call done.
@@ -172,6 +182,7 @@ class WorkerProcess:
         try:
             while (frame := self._pipe.read()) is not None:
                 self._heard_at = time.monotonic()
+                self._has_spoken = True
                 self._take(decode_message(frame))
         except (FrameError, msgspec.DecodeError, OSError) as error:
             log.exception("nvml worker not understood", reason=str(error))

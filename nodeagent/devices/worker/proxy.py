@@ -1,7 +1,8 @@
 """The GPUs of this machine, for the rest of the agent, which never waits longer than stated.
 
 `DEADLINES` are what each call can cost its caller. A worker that has owed an answer for
-`SILENCE_SECONDS` without a sign of life is ended, and the next call starts another one.
+`SILENCE_SECONDS` without a sign of life is ended, and the next call starts another one. The time
+that a worker needs to begin is not the driver's, and does not count.
 """
 
 import threading

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
@@ -119,6 +120,27 @@ def test_a_worker_that_stays_silent_is_ended_and_another_one_answers(
     timeouts = counted("dra_nodeagent_driver_errors_total", call="read", error="DriverTimeoutError")
     assert timeouts >= 1
     eventually(lambda: not is_running(silent))
+
+
+def test_a_worker_that_is_slow_to_begin_is_waited_for(
+    machine: FakeMachine, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.add("L4")
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(2)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    before = counted("dra_nodeagent_driver_workers_started_total")
+    gpus = connect(deadlines=dict.fromkeys(DEADLINES, 0.5), silence_seconds=1.0)
+
+    def has_discovered() -> bool:
+        try:
+            return len(gpus.discover()) == 1
+        except DriverTimeoutError:
+            return False
+
+    assert not has_discovered()
+    eventually(has_discovered)
+
+    assert counted("dra_nodeagent_driver_workers_started_total") == before + 1
 
 
 def test_a_driver_that_is_slow_but_moves_is_not_taken_for_dead(
