@@ -28,7 +28,7 @@ from tests.settings import free_port
 ROOT: Final = Path(__file__).resolve().parents[1]
 CACHE: Final = Path.home() / ".cache/dra-console/migrated"
 DATABASE: Final = "test_console"
-"""The name that Django gives to the test database of one named `console`."""
+"""As Django calls the test database of one that is called `console`."""
 
 KEPT: Final = 3
 UNUSED_SECONDS: Final = 3600
@@ -43,14 +43,11 @@ def put_sqlite(database: Path) -> None:
 
 
 @contextmanager
-def running_migrated_postgresql(directory: Path, *, port: int) -> Iterator[str]:
-    """Run a server with a migrated database `DATABASE`, whose address it gives.
-
-    Further ones are made with `create database ... template`.
-    """
+def running_migrated_postgresql(directory: Path, *, port: int) -> Iterator[None]:
+    """Run a server with the migrated database `test_console`; a template for further ones."""
     made = once("postgresql", sources() + version().encode(), _make_postgresql)
     with running_postgresql(directory, port=port, made_from=made):
-        yield _address(port)
+        yield
 
 
 def sources(root: Path = ROOT) -> bytes:

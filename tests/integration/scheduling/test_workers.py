@@ -28,6 +28,7 @@ from tests.builders.objects import (
 from tests.integration.devclusters import Devcluster, api_server
 from tests.integration.scheduling.fleet import create, make_fleet
 from tests.integration.sync.console import Console
+from tests.migrated import put_sqlite
 
 __all__ = ["api_server"]
 
@@ -45,7 +46,7 @@ FROZEN_SECONDS = 20.0
 @pytest.fixture
 def console(api_server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
     console = Console(tmp_path, redis_url)
-    assert console.manage("migrate").returncode == 0
+    put_sqlite(console.sqlite_file)
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(api_server.kubeconfig))
     assert added.returncode == 0, added.stderr
     yield console

@@ -63,9 +63,13 @@ class Console:
         origin = {"DRA_CONSOLE_ALLOWED_ORIGINS": f"http://127.0.0.1:{port}"}
         return self._run("web", "uvicorn", *words, environment={**origin, **(environment or {})})
 
+    @property
+    def sqlite_file(self) -> Path:
+        return self.directory / "console.sqlite3"
+
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """Read from the SQLite file."""
-        connection = sqlite3.connect(self.directory / "console.sqlite3", timeout=20)
+        connection = sqlite3.connect(self.sqlite_file, timeout=20)
         try:
             return connection.execute(query).fetchall()
         finally:
@@ -99,7 +103,7 @@ class Console:
         return process
 
     def _environment(self) -> dict[str, str]:
-        sqlite = f"sqlite://{self.directory / 'console.sqlite3'}"
+        sqlite = f"sqlite://{self.sqlite_file}"
         return os.environ | {
             "DJANGO_SETTINGS_MODULE": "dra_console.settings",
             "DRA_CONSOLE_DATABASE_URL": self.database_url or sqlite,

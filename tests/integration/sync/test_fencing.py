@@ -20,7 +20,7 @@ from tests.integration.devclusters import Devcluster
 from tests.integration.sync.conftest import NAMESPACE
 from tests.integration.sync.console import Console
 from tests.integration.sync.windows import a_new_claim
-from tests.postgresql import running_postgresql
+from tests.migrated import running_migrated_postgresql
 from tests.settings import free_port
 
 PATIENCE_SECONDS = 150
@@ -32,18 +32,14 @@ Database = psycopg.Connection[tuple[object, ...]]
 
 
 @pytest.fixture(scope="module")
-def postgresql(redis_url: str) -> Iterator[str]:
+def postgresql() -> Iterator[str]:
     """The address of a server that has a migrated database as a template of others."""
     port = free_port()
     with (
         TemporaryDirectory(prefix="dra-fencing-") as directory,
-        running_postgresql(Path(directory) / "database", port=port),
+        running_migrated_postgresql(Path(directory) / "database", port=port),
     ):
-        server = f"postgresql://postgres@127.0.0.1:{port}"
-        execute(server, "create database migrated")
-        migration = Console(Path(directory), redis_url, f"{server}/migrated").manage("migrate")
-        assert migration.returncode == 0, migration.stderr
-        yield server
+        yield f"postgresql://postgres@127.0.0.1:{port}"
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ def console(
     server: Devcluster, redis_url: str, postgresql: str, tmp_path: Path
 ) -> Iterator[Console]:
     execute(postgresql, "drop database if exists console with (force)")
-    execute(postgresql, "create database console template migrated")
+    execute(postgresql, "create database console template test_console")
     console = Console(tmp_path, redis_url, f"{postgresql}/console")
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
     assert added.returncode == 0, added.stderr

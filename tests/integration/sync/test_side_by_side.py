@@ -13,6 +13,7 @@ from tests.integration.served_cluster import ServedCluster, served_cluster
 from tests.integration.sync.conftest import NAMESPACE
 from tests.integration.sync.console import Console
 from tests.integration.sync.windows import a_new_claim
+from tests.migrated import put_sqlite
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +35,7 @@ def console(servers: dict[str, ServedCluster], redis_url: str, tmp_path: Path) -
     client.flushdb()
     client.close()
     console = Console(tmp_path, redis_url)
-    assert console.manage("migrate").returncode == 0
+    put_sqlite(console.sqlite_file)
     for name, server in servers.items():
         server.grant("system:admin", "*")
         server.client.create(NAMESPACES, {"metadata": {"name": "kube-system"}})

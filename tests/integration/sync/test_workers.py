@@ -4,7 +4,6 @@ Slow, since real workers start and stop: about a minute.
 """
 
 import random
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from tests.integration.devclusters import Devcluster
 from tests.integration.sync.conftest import NAMESPACE
 from tests.integration.sync.console import Console
 from tests.integration.sync.windows import a_new_claim
+from tests.migrated import put_sqlite
 
 pytestmark = pytest.mark.long
 
@@ -32,21 +32,10 @@ PATIENCE_SECONDS = 150
 """Enough to start Python twice on a machine that is busy with other tests."""
 
 
-@pytest.fixture(scope="module")
-def migrated(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database, for tests to copy."""
-    directory = tmp_path_factory.mktemp("migrated")
-    migration = Console(directory, redis_url).manage("migrate")
-    assert migration.returncode == 0, migration.stderr
-    return directory / "console.sqlite3"
-
-
 @pytest.fixture
-def console(
-    server: Devcluster, redis_url: str, migrated: Path, tmp_path: Path
-) -> Iterator[Console]:
-    shutil.copy(migrated, tmp_path)
+def console(server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
     console = Console(tmp_path, redis_url)
+    put_sqlite(console.sqlite_file)
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
     assert added.returncode == 0, added.stderr
     yield console
@@ -136,7 +125,7 @@ def births_seen_twice(console: Console) -> list[object]:
 
 
 def rows(console: Console, query: str, *values: object) -> list[object]:
-    connection = sqlite3.connect(console.directory / "console.sqlite3", timeout=20)
+    connection = sqlite3.connect(console.sqlite_file, timeout=20)
     try:
         return connection.execute(query, values).fetchall()
     finally:
