@@ -63,7 +63,10 @@ def xid_of(line: str) -> LoggedXid | None:
 
 @dataclass(slots=True)
 class KernelLog:
-    """The log, read from where the last reading ended; never waits. For one thread."""
+    """The log, read from where the last reading ended; never waits.
+
+    For one thread, and open until the process ends.
+    """
 
     path: Path = KMSG
     _descriptor: int | None = field(default=None, init=False)
@@ -92,12 +95,6 @@ class KernelLog:
             if not read:
                 return
             yield from read.decode(errors="replace").splitlines()
-
-    def close(self) -> None:
-        """Let it go; nothing is seen any more."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 @dataclass(frozen=True, slots=True)

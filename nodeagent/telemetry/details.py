@@ -16,8 +16,9 @@ from nodeagent.usage.procfs import Procfs
 
 DETAILS_SECONDS: Final = 10.0
 PROCESSES_SECONDS: Final = 30.0
-PROCESSES_TOLD: Final = 64
-"""Of one device at most, those with the most memory first: a frame has an end."""
+PROCESSES_TOLD: Final = 32
+"""Of one device at most, those with the most memory first: a frame of 16 GPUs with 7 partitions
+each stays below the console's limit of 1 MiB."""
 
 NONE: Final[Mapping[str, Details]] = MappingProxyType({})
 

@@ -16,6 +16,7 @@ from nodeagent.devices.events import RecoveryAction
 from nodeagent.devices.model import Reading, Source
 from nodeagent.fields import FieldError
 from nodeagent.health.report import DeviceHealth, HealthReport, Status
+from nodeagent.telemetry.details import PROCESSES_TOLD
 from nodeagent.telemetry.messages import (
     Identity,
     Naming,
@@ -301,3 +302,28 @@ def test_claims_that_left_or_have_no_name_are_not_told() -> None:
     frame = json.loads(encode_claims([*gone, nameless], driver="gpu.nvidia.com", seq=1))
 
     assert frame["claims"] == []
+
+
+def test_the_largest_node_full_of_processes_fits_into_one_frame() -> None:
+    processes = tuple(
+        DeviceProcess(
+            pid=4_000_000 + number,
+            memory_used_bytes=150_000_000_000 + number,
+            pod_uid="0a1b2c3d-0000-4000-8000-00000000000a",
+            container_id="c" * 64,
+        )
+        for number in range(PROCESSES_TOLD)
+    )
+    names = [f"gpu-{gpu}-mig-1g18gb-19-{start}" for gpu in range(16) for start in range(7)]
+    readings = tuple(
+        replace(READINGS[0], device=name, uuid=f"MIG-{number:036}")
+        for number, name in enumerate(names)
+    )
+    details = {name: replace(DETAILS["gpu-0"], device=name, processes=processes) for name in names}
+
+    frame = decode_frame(encode_sample(Sample(NOW, readings, details), seq=1))
+
+    assert isinstance(frame, ConsoleSample)
+    assert [len(device.details.processes or ()) for device in frame.devices if device.details] == [
+        PROCESSES_TOLD
+    ] * len(names)
