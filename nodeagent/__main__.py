@@ -25,6 +25,9 @@ from nodeagent.observer import Observer
 EXPECTED = (ClaimsError, CredentialsError, DriverChangedError, KubeletError, OSError)
 """What ends the agent with one line; the pod is restarted."""
 
+SIGNALLED = 128
+"""What shells add to the number of the signal that ended a process."""
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 log = structlog.get_logger()
@@ -32,6 +35,9 @@ log = structlog.get_logger()
 
 def main() -> None:
     """Run one agent until it is told to stop; exit with 1 if it cannot go on."""
+    # A container's first process never gets the signals that it does not handle.
+    for number in SIGNALS:
+        signal.signal(number, _end_at_once)
     config = parse(sys.argv[1:])
     _log_to_stderr(config.log_level)
     try:
@@ -42,6 +48,11 @@ def main() -> None:
     logging.shutdown()
     # Threads that hang in the driver or in a watch must not keep a finished agent alive.
     os._exit(status)
+
+
+def _end_at_once(number: int, _frame: FrameType | None) -> None:
+    """End what holds nothing yet, or reads only."""
+    os._exit(SIGNALLED + number)
 
 
 def _check(config: Config) -> int:

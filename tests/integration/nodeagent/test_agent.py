@@ -1,9 +1,15 @@
 """A whole agent: its process, its sockets, its files, and a real API server."""
 
 import json
+import os
+import signal
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from socket import create_server
 
 import grpc
 import pytest
@@ -225,3 +231,33 @@ def test_what_cannot_work_ends_with_one_line(
     assert agent.process.wait(timeout=20) == 1
     (ended,) = agent.said("agent ended")
     assert message in ended["reason"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="process numbers of one's own need root")
+def test_the_first_process_of_a_container_ends_by_sigterm_while_the_api_server_is_silent(
+    tmp_path: Path,
+) -> None:
+    with create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        written = {
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(written))
+        agent = subprocess.Popen(
+            [
+                *("unshare", "--pid", "--fork", "--kill-child", sys.executable, "-m", "nodeagent"),
+                *("--node-name=gpu-01", "--simulate", "--profile=l4x4"),
+                *(f"--kubelet-root={tmp_path}/kubelet", f"--cdi-dir={tmp_path}/cdi"),
+                f"--kubeconfig={tmp_path}/kubeconfig",
+            ]
+        )
+        connection, _ = silent.accept()
+        with connection:
+            (first,) = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
+            os.kill(int(first), signal.SIGTERM)
+
+            assert agent.wait(timeout=60) == 128 + signal.SIGTERM
