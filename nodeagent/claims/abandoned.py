@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from nodeagent.claims.entry import Entry, PlannedDevice, State
 from nodeagent.devices.model import Inventory, Reading
 from nodeagent.fields import FieldError, Fields, JsonObject
-from nodeagent.kube.errors import KubeError, NotFoundError
+from nodeagent.kube.errors import KubeError, NotFoundError, NotServedError
 from nodeagent.kube.resources import Listed
 
 SECOND_LOOK_AFTER: Final = timedelta(seconds=30)
@@ -69,6 +69,8 @@ class Abandonment:
             else:
                 claims = self.reader.claims().items
             return not any(_speaks_for(claim, entry) for claim in claims)
+        except NotServedError:
+            return False
         except NotFoundError:
             return True
         except (KubeError, FieldError):

@@ -15,7 +15,7 @@ from nodeagent.cdi.store import CLAIM_UID
 from nodeagent.claims.allocation import AllocatedClaim, decode_claim
 from nodeagent.claims.prepare import Refusal
 from nodeagent.fields import FieldError, JsonObject
-from nodeagent.kube.errors import KubeError, NotFoundError
+from nodeagent.kube.errors import KubeError, NotFoundError, NotServedError
 
 READ_SECONDS: Final = 10
 
@@ -69,6 +69,8 @@ def read_claim(reader: ClaimReader, reference: ClaimReference) -> Read:
         return Refusal(f"{label}: {reference.uid!r} is no UID")
     try:
         claim = decode_claim(reader.claim(reference.namespace, reference.name))
+    except NotServedError as error:
+        return Unavailable(f"{label} could not be read: {error}")
     except NotFoundError:
         return Refusal(f"{label} (UID {reference.uid}) does not exist")
     except KubeError as error:

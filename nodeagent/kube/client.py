@@ -17,7 +17,12 @@ from kubernetes.config import ConfigException, load_incluster_config, load_kube_
 
 from nodeagent import __version__
 from nodeagent.fields import Json, JsonObject
-from nodeagent.kube.errors import CredentialsError, UnreachableError, status_error
+from nodeagent.kube.errors import (
+    CredentialsError,
+    NotServedError,
+    UnreachableError,
+    status_error,
+)
 from nodeagent.kube.rights import needed_rule
 
 REQUEST_SECONDS: Final = 10
@@ -31,6 +36,7 @@ APPLY: Final = "application/apply-patch+yaml"
 POOLED_CONNECTIONS: Final = 8
 MESSAGE_CHARACTERS: Final = 500
 FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
 
 
 class Client:
@@ -163,16 +169,27 @@ def _answer(response: urllib3.BaseHTTPResponse, *, asked: str) -> JsonObject:
     body = response.data
     if response.status < 400:  # noqa: PLR2004 - HTTP's own boundary of failures
         return _object(body, asked=asked)
+    status: JsonObject = {}
     try:
-        message = _object(body, asked=asked).get("message")
+        status = _object(body, asked=asked)
+        message = status.get("message")
     except UnreachableError:
         message = body.decode(errors="replace")[:MESSAGE_CHARACTERS]
     rule = needed_rule(*asked.split(" ", 1)) if response.status == FORBIDDEN else None
+    words = f"{asked}: {message or response.reason}" + (f"; needed is {rule}" if rule else "")
+    if response.status == NOT_FOUND and not _names_an_object(status):
+        raise NotServedError(NOT_FOUND, words)
     raise status_error(
         response.status,
-        f"{asked}: {message or response.reason}" + (f"; needed is {rule}" if rule else ""),
+        words,
         retry_after_seconds=_seconds(response.headers.get("Retry-After")),
     )
+
+
+def _names_an_object(status: JsonObject) -> bool:
+    """Tell whether a server says what is not there, as it does not of kinds and versions."""
+    details = status.get("details")
+    return isinstance(details, dict) and bool(details.get("name"))
 
 
 def _object(body: bytes, *, asked: str) -> JsonObject:

@@ -35,6 +35,10 @@ class NotFoundError(StatusError):
     """There is no such object, or no such kind is served (HTTP 404)."""
 
 
+class NotServedError(NotFoundError):
+    """No such kind is served, or not in that version: of objects that says nothing (HTTP 404)."""
+
+
 class ConflictError(StatusError):
     """The object changed since it was read, or exists already (HTTP 409)."""
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from nodeagent.fields import FieldError, Fields, Json, JsonObject
 from nodeagent.kube.client import Client
-from nodeagent.kube.errors import NotFoundError, UnreachableError, status_error
+from nodeagent.kube.errors import NotFoundError, NotServedError, UnreachableError, status_error
 from nodeagent.kube.server_version import ServerVersion
 from nodeagent.kube.versions import GROUP, SPOKEN, preferred, slice_from_v1, slice_to_v1
 
@@ -184,7 +184,7 @@ class Resources:
         """Return the version of resource.k8s.io that is spoken with this server.
 
         Raises:
-            NotFoundError: the server has none that the agent speaks.
+            NotServedError: the server has none that the agent speaks.
 
         """
         with self._discovery:
@@ -194,7 +194,7 @@ class Resources:
                 self._version = preferred(served)
             if self._version is None:
                 expected = ", ".join(SPOKEN)
-                raise NotFoundError(404, f"{GROUP} is served in none of {expected}")
+                raise NotServedError(404, f"{GROUP} is served in none of {expected}")
             return self._version
 
     def _list(self, plural: str, *, query: Mapping[str, str]) -> Listed:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from nodeagent.claims.entry import Entry
 from nodeagent.fields import FieldError, Fields, JsonObject
-from nodeagent.kube.errors import KubeError, NotFoundError
+from nodeagent.kube.errors import KubeError, NotFoundError, NotServedError
 
 AGAIN_SECONDS: Final = 60.0
 
@@ -58,6 +58,8 @@ class ClaimPods:
         try:
             if entry.name:
                 pods = _pods_of(self.reader.claim(entry.namespace, entry.name), entry.uid)
+        except NotServedError:
+            pods = None
         except NotFoundError:
             pods = frozenset()
         except (KubeError, FieldError):

@@ -28,7 +28,7 @@ from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import gpus
 from nodeagent.devices.simulated_mig import SimulatedMig
 from nodeagent.fields import JsonObject
-from nodeagent.kube.errors import NotFoundError, UnreachableError
+from nodeagent.kube.errors import NotFoundError, NotServedError, UnreachableError
 from nodeagent.kube.resources import Listed
 from tests.builders.objects import DRIVER, NODE, an_allocated_claim
 
@@ -108,6 +108,8 @@ class Claims:
 
     by_name: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
     is_reachable: bool = True
+    is_served: bool = True
+    """Whether the server has the kind in the version that is asked for."""
 
     def put(self, *claims: JsonObject) -> None:
         for claim in claims:
@@ -121,6 +123,8 @@ class Claims:
     def claim(self, namespace: str, name: str) -> JsonObject:
         if not self.is_reachable:
             raise UnreachableError("connection refused")
+        if not self.is_served:
+            raise NotServedError(404, "the server could not find the requested resource")
         try:
             return self.by_name[namespace, name]
         except KeyError:

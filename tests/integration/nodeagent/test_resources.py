@@ -19,6 +19,7 @@ from nodeagent.kube.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    NotServedError,
     StatusError,
     UnreachableError,
 )
@@ -146,11 +147,27 @@ def test_a_server_that_no_longer_serves_a_version_is_asked_again(
     resources.create_slice(A_SLICE)
     server.versions = ["v1beta1"]
 
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotServedError):
         resources.create_slice(A_SLICE)
     resources.create_slice(A_SLICE)
 
     assert server.asked[-1][1] == "/apis/resource.k8s.io/v1beta1/resourceslices"
+
+
+def test_a_kind_that_is_not_served_is_told_from_an_object_that_is_not_there(
+    server: Server, resources: Resources
+) -> None:
+    no_object = {"message": 'resourceclaims "b" not found', "details": {"name": "b"}}
+    no_kind = {"message": "the server could not find the requested resource", "details": {}}
+    server.answers["namespaces/a/resourceclaims/b"] = (404, no_object)
+    server.answers["namespaces/a/resourceclaims/c"] = (404, no_kind)
+
+    with pytest.raises(NotFoundError) as gone:
+        resources.claim("a", "b")
+    with pytest.raises(NotServedError):
+        resources.claim("a", "c")
+
+    assert type(gone.value) is NotFoundError
 
 
 def test_a_server_without_a_version_that_we_speak_is_named(
@@ -158,7 +175,7 @@ def test_a_server_without_a_version_that_we_speak_is_named(
 ) -> None:
     server.versions = ["v1alpha3"]
 
-    with pytest.raises(NotFoundError, match="in none of v1, v1beta2, v1beta1"):
+    with pytest.raises(NotServedError, match="in none of v1, v1beta2, v1beta1"):
         resources.claim("ns", "name")
 
 

@@ -93,6 +93,15 @@ def test_a_uid_that_could_leave_the_directory_is_refused(node: AgentNode) -> Non
     assert node.preparer.unprepare([bad]) == {bad.uid: None}
 
 
+def test_a_completed_claim_is_answered_while_its_kind_is_not_served(node: AgentNode) -> None:
+    claim = a_known_claim(node)
+    first = node.prepare(claim)
+
+    node.claims.is_served = False
+
+    assert node.prepare(claim) == first
+
+
 def test_a_completed_claim_is_answered_when_the_api_server_is_away(node: AgentNode) -> None:
     claim, other = a_known_claim(node), a_known_claim(node, a_result("gpu-1"), name="other")
     first = node.prepare(claim)

@@ -280,6 +280,17 @@ def swept_twice(node: AgentNode, clock: list[datetime]) -> tuple[str, ...]:
     return first + swept(node, after=timedelta(minutes=16))
 
 
+def test_no_claim_counts_as_gone_while_its_kind_is_not_served(tmp_path: Path) -> None:
+    clock = [NOW]
+    node = AgentNode(tmp_path, now=lambda: clock[0])
+    node.readings["gpu-0"] = Reading(device="gpu-0", uuid="GPU-0", process_count=0)
+    claim = prepared_claim(node)
+    node.claims.is_served = False
+
+    assert swept_twice(node, clock) == ()
+    assert node.cdi_file(claim).exists()
+
+
 def test_a_partition_without_a_reading_is_protected_by_the_driver_itself(tmp_path: Path) -> None:
     clock = [NOW]
     node = AgentNode(tmp_path, inventory=a_mig_inventory(), pool="mig-01", now=lambda: clock[0])
