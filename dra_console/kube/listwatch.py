@@ -200,7 +200,7 @@ def _confirm_known(client: Client, kind: Kind, *, resource_version: str) -> None
         "resourceVersion": resource_version,
         "resourceVersionMatch": "NotOlderThan",
     }
-    client.session.ask(
+    client.session.fetch(
         kind,
         lambda served: Request("GET", served.path(), query=query, repeats_harmlessly=True),
     )

@@ -36,7 +36,7 @@ class _Answer:
     """What a server answered, as far as it has been read; called back by the parser."""
 
     def __init__(self) -> None:
-        self._parser: Final = httptools.HttpResponseParser(self)
+        self._parser = httptools.HttpResponseParser(self)
         self._headers = urllib3.HTTPHeaderDict()
         self._body: list[bytes] = []
         self.has_head = False
@@ -82,13 +82,17 @@ class _Answer:
             raise ProtocolError(f"no answer in HTTP: {error}") from error
 
     def response(self, *, method: str) -> urllib3.HTTPResponse:
-        """Give it as urllib3 does."""
+        """Give it as urllib3 does; nothing can be fed any more."""
         body = b"".join(self._body)
+        status = self._parser.get_status_code()
+        # It calls us back. Such a cycle would stay, with the pieces of the body, until the
+        # collector looks for it, which in a worker is seldom: a page of a list each.
+        del self._parser, self._body
         return urllib3.HTTPResponse(
             # Without any text, urllib3 takes there to be no body that could be read.
             body or BytesIO(),
             headers=self._headers,
-            status=self._parser.get_status_code(),
+            status=status,
             request_method=method,
         )
 

@@ -4,8 +4,9 @@ A window is opened by a change in the mirror, or by beat in case a change went u
 opens the next one itself while there is something to do. Several may try at once: the lease lets
 one through, and whoever has it hears of all changes (`allocating.wakes`).
 
-Explanations are made beside it, at most every second and for a tenth of the time; the worker of
-the queue `default` makes them, so that they take nothing from the one that allocates.
+Explanations are made beside it, at most every second and for a tenth of the time, from a mirror
+that is whole; the worker of the queue `default` makes them, so that they take nothing from the one
+that allocates.
 """
 
 import threading
@@ -21,11 +22,12 @@ from dra_console.celery import app
 from dra_console.leases import is_held, lease
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.allocating import wakes
-from dra_console.scheduling.allocating.explaining import explain_waiting
+from dra_console.scheduling.allocating.explaining import READ, explain_waiting
 from dra_console.scheduling.allocating.wakes import Wake
 from dra_console.scheduling.allocating.window import IDLE_SECONDS, Ended, Window, allocate
 from dra_console.scheduling.attempts.retention import forget_old
 from dra_console.scheduling.models import Turn
+from dra_console.scheduling.world.being_listed import being_listed
 
 LEASE_SECONDS: Final = 15
 QUEUED_SECONDS: Final = 10
@@ -74,11 +76,11 @@ def request_window(cluster_id: int, *, idle_seconds: float = IDLE_SECONDS) -> No
         )
 
 
-def request_explanations(cluster_id: int) -> None:
+def request_explanations(cluster_id: int, *, delay_seconds: float = EXPLAIN_DELAY_SECONDS) -> None:
     """Queue explanations, unless they are queued already."""
     if _redis.set(f"explain:queued:{cluster_id}", 1, nx=True, ex=QUEUED_SECONDS):
         explain_for_cluster.apply_async(
-            args=(cluster_id,), countdown=EXPLAIN_DELAY_SECONDS, expires=QUEUED_SECONDS
+            args=(cluster_id,), countdown=delay_seconds, expires=QUEUED_SECONDS
         )
 
 
@@ -109,10 +111,17 @@ def allocate_for_cluster(cluster_id: int, *, idle_seconds: float = IDLE_SECONDS)
 
 @app.task
 def explain_for_cluster(cluster_id: int) -> None:
-    """Record why everything waits that does, unless somebody does or it would be too soon."""
+    """Record why everything waits that does, unless somebody does or it would be too soon.
+
+    Too soon is also while what explanations are made of is being listed.
+    """
     _redis.delete(f"explain:queued:{cluster_id}")
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
     if cluster is None or _redis.exists(f"explain:rests:{cluster_id}"):
+        return
+    if being_listed(cluster, READ):
+        # Nothing may change once they are listed, so nobody else would ask again.
+        request_explanations(cluster_id, delay_seconds=REST_SECONDS)
         return
     with lease(f"explain:{cluster_id}", seconds=LEASE_SECONDS) as held:
         if held is None:

@@ -6,12 +6,21 @@ task of its own, at most every second, and what it says is as old as the mirror.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.utils import timezone
 
 from dra_console.allocator.search.fleet import Fleet
-from dra_console.kube.kinds import PODS, RESOURCE_CLAIMS
+from dra_console.kube.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
 from dra_console.mirror.models import (
     ClaimState,
     Cluster,
@@ -35,6 +44,18 @@ from dra_console.scheduling.planning.wishes import PodWish, wish_of_pod
 from dra_console.scheduling.world import left_out
 from dra_console.scheduling.world.left_out import LeftOut
 from dra_console.scheduling.world.snapshot import ReadSnapshot, read_snapshot
+
+READ: Final = (
+    NODES,
+    DEVICE_CLASSES,
+    RESOURCE_SLICES,
+    DEVICE_TAINT_RULES,
+    RESOURCE_CLAIM_TEMPLATES,
+    PODS,
+    RESOURCE_CLAIMS,
+)
+"""What explanations are made of. A kind that is there in part makes them wrong: room on a node
+that a pod takes, devices that a claim holds, a template that is said not to exist."""
 
 
 def explain_waiting(cluster: Cluster) -> list[Try]:

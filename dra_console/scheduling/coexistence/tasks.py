@@ -6,11 +6,17 @@ import redis
 from django.conf import settings
 
 from dra_console.celery import app
+from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.leases import lease
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.coexistence.look import forget, look
 from dra_console.scheduling.models import ConflictCheck
+from dra_console.scheduling.world.being_listed import being_listed
+
+LISTED_FIRST: Final = (RESOURCE_CLAIMS, RESOURCE_SLICES)
+"""While one of them is there in part, a device seems to be gone, or held by two. Of other kinds
+either nothing is said until they are listed, or only what stands for a while."""
 
 LEASE_SECONDS: Final = 30
 QUEUED_SECONDS: Final = 30
@@ -38,6 +44,10 @@ def look_for_conflicts(cluster_id: int) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id, enabled=True).first()
     if cluster is None:
         forget(cluster_id)
+        return
+    if being_listed(cluster, LISTED_FIRST):
+        # Nothing may change once they are listed, so nobody else would ask again.
+        request_look(cluster_id)
         return
     if _is_too_soon(cluster):
         return

@@ -24,8 +24,13 @@ NAMESPACE = DAEMONSET["namespace"]
 LABEL = "app.kubernetes.io/name=dra-nodeagent"
 CHECK = (
     "dra-nodeagent --node-name=$NODE_NAME --pod-uid=$POD_UID --simulate --profile=h100x8"
-    " --host-root=/host --driver-root-mounted=/host --check"
+    " --host-root=/host --driver-root-mounted=/host --device-status --check"
 )
+DEVICE_STATUS = {
+    "op": "add",
+    "path": "/spec/template/spec/containers/0/args/-",
+    "value": "--device-status",
+}
 LARGEST_BYTES = 110_000_000
 GPUS = 8
 END_SECONDS = 20
@@ -102,6 +107,7 @@ def _whole(
     written = {
         "resources": [os.path.relpath(base, folder)],
         "images": [{"name": "dra-nodeagent", "newName": name, "newTag": tag}],
+        "patches": [{"target": {"kind": "DaemonSet"}, "patch": yaml.safe_dump([DEVICE_STATUS])}],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(written))
     with running_cluster(node=True, usual_paths=True) as cluster:
@@ -151,7 +157,10 @@ def test_pods_go_on_while_the_pod_of_their_nodes_agent_is_replaced(
     deployment.runs("stays")
     claim = deployment.claim_of("stays")
     assert deployment.gpus_inside("stays") == set(devices_in(claim))
+    told = eventually(lambda: deployment.claim_of("stays")["status"].get("devices", []))
+    assert {each["device"] for each in told} == set(devices_in(claim))
     before = deployment.agent
+    assert "orbidden" not in deployment.kubectl("logs", before)
 
     began = time.monotonic()
     deployment.kubectl("delete", "pod", before)

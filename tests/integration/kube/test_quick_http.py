@@ -1,5 +1,6 @@
 """Whole answers, however a server frames them, and what is none."""
 
+import gc
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ import pytest
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from dra_console.kube.quick_http import QuickPool
+from dra_console.kube.quick_http import QuickPool, _Answer
 
 Answers = Callable[..., QuickPool]
 
@@ -76,6 +77,17 @@ def test_an_answer_is_read_to_its_end(answering: Answers, framed: bytes, step: i
     answer = asked(answering(framed, step=step))
 
     assert (answer.status, answer.data) == (200, SERVED)
+
+
+def test_of_an_answer_that_was_given_nothing_waits_for_the_collector(answering: Answers) -> None:
+    gc.collect()  # what other tests left
+    gc.disable()
+    try:
+        asked(answering(FRAMES["in-chunks"]))
+
+        assert not [each for each in gc.get_objects() if type(each) is _Answer]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("cut", CUT_OFF.values(), ids=CUT_OFF)
