@@ -1,90 +1,41 @@
-"""What people run: the Containerfile's image in the DaemonSet of `deploy/`, with simulated GPUs."""
+"""What people run: the Containerfile's image in the DaemonSet of `deploy/`."""
 
-import os
-import subprocess
+import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
 from nodeagent import __version__
-from tests.cluster.node.pods import Pods, devices_in
+from tests.cluster.node.deployment import (
+    DAEMONSET,
+    LABEL,
+    NAMESPACE,
+    SIMULATED,
+    Deployment,
+    a_variable,
+    an_argument,
+)
+from tests.cluster.node.pods import devices_in
 from tests.cluster.rig import running_cluster
 from tests.cluster.tools import agent_image
-from tests.cluster.tools.recipes import locate
-from tests.cluster.workloads import PODS, RESOURCES, eventually
-from tests.deployment import FOLDER, the
+from tests.cluster.workloads import PODS, eventually
+from tests.deployment import FOLDER
+from tests.fake_nvml.library import SONAME, library_directory
+from tests.fake_nvml.machine import FakeMachine
 from tests.programs import need
 
-DAEMONSET = the("DaemonSet")["metadata"]
-NAMESPACE = DAEMONSET["namespace"]
-LABEL = "app.kubernetes.io/name=dra-nodeagent"
+DEVICE_STATUS = an_argument("--device-status")
 CHECK = (
-    "dra-nodeagent --node-name=$NODE_NAME --pod-uid=$POD_UID --simulate --profile=h100x8"
-    " --host-root=/host --driver-root-mounted=/host --device-status --check"
+    "dra-nodeagent --node-name=$NODE_NAME --pod-uid=$POD_UID --host-root=/host --device-status"
+    " --check"
 )
-DEVICE_STATUS = {
-    "op": "add",
-    "path": "/spec/template/spec/containers/0/args/-",
-    "value": "--device-status",
-}
+SIMULATION = "--simulate --profile=h100x8"
 LARGEST_BYTES = 110_000_000
 GPUS = 8
 END_SECONDS = 20
 """Half of what the DaemonSet gives an agent to end in."""
-
-ROLLOUT = "--timeout=120s"
-
-
-@dataclass(slots=True)
-class Deployment(Pods):
-    """The node, and a folder that says what is applied."""
-
-    folder: Path
-
-    def apply(self) -> None:
-        """Do what a person does, and wait until the agent is Ready."""
-        self.kubectl("apply", "-k", str(self.folder))
-        self.rolled_out()
-
-    def rolled_out(self) -> None:
-        """Wait until every agent is Ready and of the newest version, and no other is left."""
-        self.kubectl("rollout", "status", f"daemonset/{DAEMONSET['name']}", ROLLOUT)
-        eventually(lambda: len(self.agents()) == 1)
-
-    def agents(self) -> list[str]:
-        """Return the names of the agents' pods."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector={LABEL}"
-        return [each["metadata"]["name"] for each in self.cluster.api.get(path)["items"]]
-
-    def kubectl(self, *words: str) -> str:
-        """Run a command in the agent's namespace; return what it printed."""
-        kubectl = (locate("kubectl"), "--kubeconfig", self.cluster.kubeconfig, "-n", NAMESPACE)
-        done = subprocess.run([*kubectl, *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def within(self, script: str) -> list[str]:
-        """Run a script in the agent's container; return its lines."""
-        return self.kubectl("exec", self.agent, "--", "sh", "-c", script).splitlines()
-
-    @property
-    def agent(self) -> str:
-        """The name of the only agent's pod."""
-        (only,) = self.agents()
-        return only
-
-    def slices(self) -> set[str]:
-        """Return the UIDs of all slices."""
-        found = self.cluster.api.get(f"{RESOURCES}/resourceslices")["items"]
-        return {each["metadata"]["uid"] for each in found}
-
-    def sockets(self) -> list[str]:
-        """Return what kubelet takes for plugins."""
-        return [path.name for path in (self.node.kubelet_root / "plugins_registry").iterdir()]
 
 
 @pytest.fixture(scope="module")
@@ -101,27 +52,18 @@ def _whole(
     archive: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Deployment]:
-    folder = tmp_path_factory.mktemp("deployment")
-    base = FOLDER.parent / "node-agent-simulated"
-    name, _, tag = agent_image.IMAGE.partition(":")
-    written = {
-        "resources": [os.path.relpath(base, folder)],
-        "images": [{"name": "dra-nodeagent", "newName": name, "newTag": tag}],
-        "patches": [{"target": {"kind": "DaemonSet"}, "patch": yaml.safe_dump([DEVICE_STATUS])}],
-    }
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(written))
     with running_cluster(node=True, usual_paths=True) as cluster:
         assert cluster.node is not None
         cluster.node.containerd.import_archive(archive)
-        yield Deployment(cluster, folder)
+        yield Deployment(cluster, tmp_path_factory.mktemp("deployment"))
 
 
 @pytest.fixture
 def deployment(_whole: Deployment) -> Iterator[Deployment]:
     """Give a node with a deployed agent and no pod; a test may leave it as it likes."""
-    _whole.apply()
+    _whole.apply(SIMULATED, DEVICE_STATUS)
     yield _whole
-    _whole.apply()
+    _whole.apply(SIMULATED, DEVICE_STATUS)
     _whole.clear()
 
 
@@ -140,7 +82,7 @@ def test_the_image_has_all_that_the_agent_needs_and_nothing_to_build_with(
 def test_an_agent_in_its_pod_finds_nothing_amiss_and_writes_nothing_elsewhere(
     deployment: Deployment,
 ) -> None:
-    grades = {line: line.split()[0] for line in deployment.within(CHECK)}
+    grades = {line: line.split()[0] for line in deployment.within(f"{CHECK} {SIMULATION}")}
 
     assert set(grades.values()) == {"ok", "unknown"}, grades
     assert [line.split()[1] for line, grade in grades.items() if grade == "unknown"] == ["driver:"]
@@ -178,7 +120,7 @@ def test_pods_go_on_while_the_pod_of_their_nodes_agent_is_replaced(
 
 
 def test_pods_start_at_every_moment_of_a_rolling_update(deployment: Deployment) -> None:
-    slices, before = deployment.slices(), deployment.agent
+    slices, before = uids(deployment), deployment.agent
 
     deployment.kubectl("rollout", "restart", f"daemonset/{DAEMONSET['name']}")
     pods: list[str] = []
@@ -189,7 +131,7 @@ def test_pods_start_at_every_moment_of_a_rolling_update(deployment: Deployment) 
     deployment.rolled_out()
 
     assert deployment.agent != before
-    assert deployment.slices() == slices
+    assert uids(deployment) == slices
     events = deployment.cluster.api.get(PODS.replace("/pods", "/events"))["items"]
     failed = [each["message"] for each in events if each["reason"].startswith("FailedPrepare")]
     assert not failed
@@ -218,3 +160,46 @@ def test_an_uninstall_leaves_the_namespace_and_nothing_that_blocks(deployment: D
     eventually(lambda: not deployment.phase("forgotten"))
     deployment.runs("early")
     assert deployment.gpus_inside("early") == set(deployment.devices_of("early"))
+
+
+def test_a_driver_that_comes_later_to_the_host_is_found_without_a_change(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    machine = FakeMachine(tmp_path / "machine")
+    gpu = machine.add("L4")
+    machine.uninstall()
+    root = (f"--driver-root={machine.root}", f"--driver-root-mounted=/host{machine.root}")
+    environment = a_variable("FAKE_NVML", f"/host{machine.directory}/nvml")
+
+    deployment.apply(FOLDER.name, environment, *map(an_argument, root))
+
+    (fault,) = faults(deployment, *root)
+    assert fault.startswith("driver: ")
+    assert f"/host{machine.root}/usr/lib64" in fault
+    eventually(lambda: not uuids(deployment))
+
+    # A copy: links of the host lead nowhere in the container.
+    shutil.copyfile(library_directory() / SONAME, machine.root / "usr/lib64" / SONAME)
+
+    eventually(lambda: uuids(deployment) == {gpu})
+    assert not faults(deployment, *root)
+
+
+def faults(deployment: Deployment, *flags: str) -> list[str]:
+    """Return what `--check` with these flags as well says is wrong."""
+    # Its status says so, too.
+    told = deployment.within(" ".join((CHECK, *flags, "|| true")))
+    return [line.partition(" ")[2].strip() for line in told if line.startswith("fault ")]
+
+
+def uids(deployment: Deployment) -> set[str]:
+    return {each["metadata"]["uid"] for each in deployment.slices()}
+
+
+def uuids(deployment: Deployment) -> set[str]:
+    """Return the UUIDs of all published devices."""
+    return {
+        device["attributes"]["uuid"]["string"]
+        for each in deployment.slices()
+        for device in each["spec"].get("devices") or ()
+    }
