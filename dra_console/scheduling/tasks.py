@@ -27,6 +27,7 @@ from dra_console.scheduling.allocating.wakes import Wake
 from dra_console.scheduling.allocating.window import IDLE_SECONDS, Ended, Window, allocate
 from dra_console.scheduling.attempts.retention import forget_old
 from dra_console.scheduling.models import Turn
+from dra_console.scheduling.pace import Pace
 from dra_console.scheduling.world.being_listed import being_listed
 
 LEASE_SECONDS: Final = 15
@@ -126,9 +127,10 @@ def explain_for_cluster(cluster_id: int) -> None:
     with lease(f"explain:{cluster_id}", seconds=LEASE_SECONDS) as held:
         if held is None:
             return
-        began_at = time.monotonic()
-        explain_waiting(cluster)
-        rest_seconds = (time.monotonic() - began_at) * PAUSES_PER_EXPLAINING
+        began_at, pace = time.monotonic(), Pace()
+        explain_waiting(cluster, pace)
+        worked_seconds = time.monotonic() - began_at - pace.rested_seconds
+        rest_seconds = worked_seconds * PAUSES_PER_EXPLAINING
         rest_milliseconds = round(min(rest_seconds, LONGEST_REST_SECONDS) * 1000)
         _redis.set(f"explain:rests:{cluster_id}", 1, px=max(rest_milliseconds, 1))
 

@@ -34,6 +34,7 @@ from dra_console.scheduling.attempts.record import record_all
 from dra_console.scheduling.attempts.subjects import Named, Subject, subjects_of
 from dra_console.scheduling.attempts.tries import Try, tries_of
 from dra_console.scheduling.names import RESERVE_AHEAD_LABEL, SCHEDULER_NAME
+from dra_console.scheduling.pace import Pace
 from dra_console.scheduling.planning.board import NodeBoard
 from dra_console.scheduling.planning.grouped import positions_in
 from dra_console.scheduling.planning.managed import has_managed, tolerating_managed
@@ -58,23 +59,28 @@ READ: Final = (
 that a pod takes, devices that a claim holds, a template that is said not to exist."""
 
 
-def explain_waiting(cluster: Cluster) -> list[Try]:
+def explain_waiting(cluster: Cluster, pace: Pace) -> list[Try]:
     """Record a try for each pod and claim that waits; return those that say something new."""
     read = read_snapshot(cluster)
+    pace.rest()
     pods = pods_that_wait(cluster)
     board = _board(cluster, read)
+    pace.rest()
     ahead = _reserved_ahead(cluster)
-    fresh = record_all(
-        cluster,
-        tries_of(
-            read.snapshot,
-            _subjects(cluster, read, pods, ahead=ahead),
-            node_reasons=lambda subject: _node_reasons(board, subject, ahead=ahead),
-        ),
-        at=timezone.now(),
+    tries = tries_of(
+        read.snapshot,
+        _subjects(cluster, read, pods, ahead=ahead),
+        node_reasons=lambda subject: _node_reasons(board, subject, ahead=ahead),
     )
+    fresh = record_all(cluster, _paced(tries, pace), at=timezone.now())
     left_out.tell(cluster, [*read.unreadable, *_refused(pods)], seen_at=timezone.now())
     return fresh
+
+
+def _paced(tries: Iterable[Try], pace: Pace) -> Iterator[Try]:
+    for one in tries:
+        yield one
+        pace.rest()
 
 
 def _subjects(

@@ -9,6 +9,7 @@ from dra_console.scheduling.allocating.beginning import CalledOffError, begin
 from dra_console.scheduling.allocating.explaining import explain_waiting
 from dra_console.scheduling.allocating.resident import Resident
 from dra_console.scheduling.errors import TurnOverError
+from dra_console.scheduling.pace import Pace
 from dra_console.scheduling.writing.pod_events import recorder_of
 from dra_console.sync.cursors import make_cursors
 
@@ -36,5 +37,5 @@ def allocate_once(
     begun.rounds.open_notes.withdraw(cluster, fence=lease.fence)
     # Events are written in the background.
     assert recorder_of(client).wait(timeout_seconds=30)
-    explain_waiting(cluster)
+    explain_waiting(cluster, Pace())
     return begun.rounds.counts.bound

@@ -7,6 +7,7 @@ import pytest
 from dra_console.mirror.models import Cluster
 from dra_console.scheduling.allocating.explaining import explain_waiting
 from dra_console.scheduling.models import Attempt
+from dra_console.scheduling.pace import Pace
 from tests.builders.boards import a_ready_node
 from tests.builders.cases import case_objects
 from tests.builders.mirrored import mirror
@@ -38,7 +39,7 @@ def stored(objects: Any) -> list[Any]:
 
 
 def headlines(cluster: Cluster) -> dict[str, str]:
-    explain_waiting(cluster)
+    explain_waiting(cluster, Pace())
     attempts = Attempt.objects.filter(cluster=cluster, is_newest=True)
     return {attempt.pod_name or attempt.claim_name: attempt.headline for attempt in attempts}
 
@@ -87,7 +88,7 @@ def test_what_other_pods_take_of_a_node_is_said(cluster: Cluster) -> None:
         *a_world(web, a_claim("train"), a_pod_asking("train", containers=requests("2"))),
     )
 
-    explain_waiting(cluster)
+    explain_waiting(cluster, Pace())
 
     attempt = Attempt.objects.get(pod_name="train")
     assert "lacks cpu: 2 wanted, 1 left" in f"{attempt.headline} {attempt.explanation}"
@@ -114,3 +115,17 @@ def test_a_pod_that_passed_every_scheduler_by_is_told_so(cluster: Cluster) -> No
     assert "nobody allocates claim free" in said["uses-free"]
     assert "devices of claim got cannot be used" in said["wrong-node"]
     assert "uses-allocated" not in said
+
+
+def test_it_rests_while_it_reads_and_after_each_that_waits(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("first", "second", "third")
+    pods = [one for name in names for one in (a_claim(name), a_pod_asking(name))]
+    mirror(cluster, *a_world(*pods))
+    rests: list[int] = []
+    monkeypatch.setattr(Pace, "rest", lambda _: rests.append(1))
+
+    explain_waiting(cluster, Pace())
+
+    assert len(rests) >= 2 + len(names)
