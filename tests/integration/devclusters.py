@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.integration.preloaded import PreloadedProcess
 
 START_SECONDS = 60
 STOP_SECONDS = 10
@@ -32,7 +33,7 @@ class Devcluster:
     scenario: str
     options: tuple[str, ...] = ()
     port: int = 0
-    process: subprocess.Popen[bytes] = dataclasses.field(init=False)
+    process: PreloadedProcess = dataclasses.field(init=False)
 
     @property
     def url(self) -> str:
@@ -49,10 +50,7 @@ class Devcluster:
     def start(self) -> None:
         """Start the process and wait until it serves."""
         self.kubeconfig.unlink(missing_ok=True)
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "dra_console.devcluster",
+        arguments: list[str | Path] = [
             *("--data-dir", self.directory / "data"),
             *("--port", str(self.port)),
             *("--nodes-dir", self.nodes_dir),
@@ -60,8 +58,7 @@ class Devcluster:
             *("--scenario", self.scenario),
             *self.options,
         ]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.process = PreloadedProcess("dra_console.devcluster", arguments, log=self.log)
         deadline = time.monotonic() + START_SECONDS
         while not self.kubeconfig.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
