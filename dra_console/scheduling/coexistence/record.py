@@ -19,27 +19,29 @@ COLUMNS: Final = ("severity", "namespaces", "body", "since", "told_from")
 
 
 def record(cluster: Cluster, findings: Iterable[Finding], *, now: datetime) -> int:
-    """Store these findings and forget all others; return how many were too many to keep."""
+    """Store these findings and forget all others; return how many were too many to keep.
+
+    One at a time for a cluster.
+    """
     wanted, left_out = _bounded(findings)
-    with transaction.atomic():
-        stored = {
-            (row.kind, row.key_digest): row for row in Conflict.objects.filter(cluster=cluster)
-        }
-        gone = [row.pk for key, row in stored.items() if key not in wanted]
-        if gone:
+    stored = {(row.kind, row.key_digest): row for row in Conflict.objects.filter(cluster=cluster)}
+    gone = [row.pk for key, row in stored.items() if key not in wanted]
+    new, changed = [], []
+    # What one look finds is told in the order in which it was stored.
+    for key, finding in sorted(wanted.items(), key=lambda item: item[1].key):
+        before = stored.get(key)
+        row = _row(cluster, key, finding, seen_at=before.since if before else now)
+        if before is None:
+            new.append(row)
+        elif any(getattr(before, name) != getattr(row, name) for name in COLUMNS):
+            row.pk = before.pk
+            changed.append(row)
+    if gone or new or changed:
+        # All that can be done before: on SQLite nobody else can write meanwhile.
+        with transaction.atomic():
             Conflict.objects.filter(pk__in=gone).delete()
-        new, changed = [], []
-        # What one look finds is told in the order in which it was stored.
-        for key, finding in sorted(wanted.items(), key=lambda item: item[1].key):
-            before = stored.get(key)
-            row = _row(cluster, key, finding, seen_at=before.since if before else now)
-            if before is None:
-                new.append(row)
-            elif any(getattr(before, name) != getattr(row, name) for name in COLUMNS):
-                row.pk = before.pk
-                changed.append(row)
-        Conflict.objects.bulk_create(new, batch_size=500)
-        Conflict.objects.bulk_update(changed, COLUMNS, batch_size=100)
+            Conflict.objects.bulk_create(new, batch_size=500)
+            Conflict.objects.bulk_update(changed, COLUMNS, batch_size=100)
     return left_out
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 import redis
@@ -13,6 +14,7 @@ from dra_console.events import claims_changed, inventory_changed
 from dra_console.kube.kinds import BY_PLURAL
 from dra_console.leases import lease
 from dra_console.mirror.models import Cluster, Cursor
+from dra_console.scheduling.coexistence import record
 from dra_console.scheduling.coexistence.look import look
 from dra_console.scheduling.coexistence.tasks import look_for_conflicts
 from dra_console.scheduling.models import Conflict, ConflictCheck
@@ -111,6 +113,26 @@ def test_a_double_booking_is_kept_with_its_first_time_and_goes_when_it_ends(
     mirror_again(cluster, *a_world(), seen_at=LATER + timedelta(minutes=1))
     look(cluster)
     assert "double-booking" not in kinds(cluster)
+
+
+def test_others_can_write_while_findings_are_compared_with_those_that_stand(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = [an_allocated_claim(name, pods=("train",)) for name in ("first", "second")]
+    mirror(cluster, *a_world(), *twice)
+    row_of, in_transactions = record._row, []
+
+    def compared(*arguments: Any, **named: Any) -> Conflict:
+        in_transactions.append(connection.in_atomic_block)
+        return row_of(*arguments, **named)
+
+    monkeypatch.setattr(record, "_row", compared)
+
+    look(cluster)
+
+    assert in_transactions
+    assert not any(in_transactions)
+    assert Conflict.objects.exists()
 
 
 def test_nothing_is_read_again_where_no_cursor_has_moved(cluster: Cluster) -> None:
