@@ -1,10 +1,14 @@
-"""Whether the agent is alive, for kubelet's probes: the standard health service of gRPC.
+"""Whether the agent is alive, and ready, for kubelet's probes: the standard health service of gRPC.
 
 A check dials the agent's own sockets as kubelet would, under the names that the servers really
 have: a probe that guesses them fails for ever where a rolling update uses others. Neither call
 takes a lock or asks the driver, so a busy node is not taken for a dead one (node-agent.md 0.7).
+
+Ready is an agent that kubelet has registered. An update that waits for less takes the old agent
+away while kubelet knows of no other, and a pod that starts then waits a minute for its next turn.
 """
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +30,7 @@ log = structlog.get_logger()
 
 SERVICE: Final = "grpc.health.v1.Health"
 NAMES: Final = frozenset({"", "liveness"})
+READINESS: Final = "readiness"
 DIAL_SECONDS: Final = 3.0
 """For each of the two calls; kubelet's probe waits 10 s."""
 
@@ -42,6 +47,9 @@ class Liveness:
     paths: SocketPaths
     port: int
     """0 for any free port; negative for none at all."""
+
+    is_registered: threading.Event = field(default_factory=threading.Event)
+    """Whether kubelet's last word was that it takes us."""
 
     _server: grpc.Server | None = field(default=None, init=False)
 
@@ -108,13 +116,19 @@ class Liveness:
     def _check(
         self, request: HealthCheckRequest, context: grpc.ServicerContext
     ) -> HealthCheckResponse:
+        if request.service == READINESS:
+            return _answer(is_serving=self.is_registered.is_set())
         if request.service not in NAMES:
             context.abort(grpc.StatusCode.NOT_FOUND, f"no service {request.service!r} here")
         wrong = self.check()
         if wrong is not None:
             log.error("own sockets do not answer", reason=wrong)
-            return HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
-        return HealthCheckResponse(status=HealthCheckResponse.SERVING)
+        return _answer(is_serving=wrong is None)
+
+
+def _answer(*, is_serving: bool) -> HealthCheckResponse:
+    status = HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING
+    return HealthCheckResponse(status=status)
 
 
 def _call(socket: Path, method: str, request: Message, answer: type[Answer]) -> Answer:

@@ -58,7 +58,7 @@ class Presence:
         return cls(
             driver=driver,
             servers=servers,
-            liveness=Liveness(paths, health_port),
+            liveness=Liveness(paths, health_port, registration.is_registered),
             watch=RegistryWatch(servers, registration, on_peers=health.repeat),
         )
 

@@ -133,7 +133,11 @@ def test_pods_start_at_every_moment_of_a_rolling_update(deployment: Deployment) 
     assert deployment.agent != before
     assert uids(deployment) == slices
     events = deployment.cluster.api.get(PODS.replace("/pods", "/events"))["items"]
-    failed = [each["message"] for each in events if each["reason"].startswith("FailedPrepare")]
+    failed = [
+        each["message"]
+        for each in events
+        if each["reason"].startswith("FailedPrepare") and each["involvedObject"]["name"] in pods
+    ]
     assert not failed
     assert pods
     assert not any(count for pod in pods for count in deployment.restarts(pod))

@@ -52,7 +52,6 @@ class Gateway:
 class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
-    block_on_close = True
 
     def __init__(self, address: str, api_port: int) -> None:
         super().__init__((address, HTTPS), _Passing, bind_and_activate=False)

@@ -187,12 +187,24 @@ def test_the_probe_asks_the_sockets_that_the_agent_really_has_and_a_sick_kubelet
     assert probe(bound["port"], "") == HealthCheckResponse.SERVING
     assert probe(bound["port"], "liveness") == HealthCheckResponse.SERVING
     with pytest.raises(grpc.RpcError) as refused:
-        probe(bound["port"], "readiness")
+        probe(bound["port"], "another")
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
     (told,) = eventually(lambda: agent.said("kubelet stops calling plugins: upgrade it"))
     assert told["version"] == "v1.34.1"
     events = eventually(lambda: api_server.events_about(agent.node))
     assert "KubeletDeadlocksWhenIdle" in {event["reason"] for event in events}
+
+
+def test_an_update_waits_until_kubelet_has_registered_the_new_agent(new_agent: AgentMaker) -> None:
+    agent = new_agent("h100x8", "--health-port", "0")
+    agent.start()
+    agent.wait_until_it_serves()
+    (bound,) = eventually(lambda: agent.said("liveness service bound"))
+    assert probe(bound["port"], "readiness") == HealthCheckResponse.NOT_SERVING
+
+    KubeletSide(agent).notify(registered=True)
+
+    assert probe(bound["port"], "readiness") == HealthCheckResponse.SERVING
 
 
 def probe(port: int, service: str) -> HealthCheckResponse.ServingStatus.ValueType:

@@ -11,6 +11,7 @@ from nodeagent.commands.rights import Right, needed_rights
 from nodeagent.config import Config, parse
 from nodeagent.devices.model import Inventory, Source
 from nodeagent.devices.profiles import PROFILES, gpus
+from nodeagent.kubelet.liveness import READINESS
 from nodeagent.publish.attributes import attributes_of
 from nodeagent.publish.features import Shape
 from tests.deployment import FOLDER, kustomization, manifests, the
@@ -169,6 +170,7 @@ def test_an_update_starts_the_new_agent_beside_the_old_one_and_probes_the_same_p
             container()[probe][key] for key in ("periodSeconds", "failureThreshold")
         )
         assert period * failures == patience_seconds
+    assert container()["readinessProbe"]["grpc"] == {"port": port, "service": READINESS}
 
 
 def test_the_check_asks_for_every_right_that_the_role_grants_and_for_no_other() -> None:
