@@ -10,23 +10,36 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-PROGRAMS: Final = ("dra_console.devcluster",)
+PRELOADED: Final = ("dra_console.devcluster.__main__", "nodeagent.__main__")
+"""Others can be run as well; what they import beside these they import themselves."""
 
 _forks: Final = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload([__name__, *(f"{program}.__main__" for program in PROGRAMS)])
+_forks.set_forkserver_preload([__name__, *PRELOADED])
 
 
 class PreloadedProcess:
-    """A run of a program; `poll`, `wait` and the rest are those of `subprocess.Popen`."""
+    """A run of a module's `main`; its methods are those of `subprocess.Popen`."""
 
-    def __init__(self, program: str, arguments: Sequence[str | Path], *, log: Path) -> None:
-        """Start it; what it prints is added to the log."""
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str | Path],
+        *,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it, with this process's environment if no other is given.
+
+        What it prints is added to the log.
+        """
+        given = dict(os.environ if environment is None else environment)
+        words = [str(each) for each in arguments]
         self._process: Final = _forks.Process(
-            target=_run, args=(program, [str(each) for each in arguments], str(log)), daemon=True
+            target=_run, args=(module, words, str(log), given), daemon=True
         )
         self._process.start()
 
@@ -54,10 +67,12 @@ class PreloadedProcess:
         self._process.kill()
 
 
-def _run(program: str, arguments: list[str], log: str) -> None:
+def _run(module: str, arguments: list[str], log: str, environment: dict[str, str]) -> None:
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     os.close(descriptor)
-    sys.argv = [program, *arguments]
-    sys.exit(importlib.import_module(f"{program}.__main__").main())
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [module, *arguments]
+    sys.exit(importlib.import_module(module).main())

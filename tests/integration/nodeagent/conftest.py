@@ -38,6 +38,7 @@ def agents_of(cluster: Devcluster, api_server: ApiServer) -> Iterator[AgentMaker
             node = f"node-{next(_numbers)}"
             api_server.make_node(node)
             agent = AgentProcess(node, Path(root) / node, cluster.kubeconfig, profile, options)
+            agent.is_preloaded = True
             agents.append(agent)
             return agent
 

@@ -43,6 +43,7 @@ from tests.builders.objects import (
     a_result,
     an_allocation,
 )
+from tests.integration.preloaded import PreloadedProcess
 
 PATIENCE_SECONDS = 60
 """Processes start slowly where many do at once."""
@@ -160,7 +161,10 @@ class AgentProcess:
     kubeconfig: Path
     profile: str | None = "h100x8"
     options: tuple[str, ...] = ()
-    module: str = "nodeagent"
+    module: str = "nodeagent.__main__"
+    is_preloaded: bool = False
+    """Whether it is forked with its modules loaded, for whom neither imports nor memory matter."""
+
     environment: dict[str, str] = field(default_factory=dict)
     """What the process gets beside this one's own."""
 
@@ -168,7 +172,7 @@ class AgentProcess:
     pod_uid: str | None = None
     """Of the agent's pod, where two agents share the node's directories."""
 
-    process: subprocess.Popen[bytes] = field(init=False)
+    process: subprocess.Popen[bytes] | PreloadedProcess = field(init=False)
 
     def __post_init__(self) -> None:
         (self.kubelet_root / "plugins_registry").mkdir(parents=True, exist_ok=True)
@@ -197,8 +201,7 @@ class AgentProcess:
 
     def start(self) -> None:
         """Start the process; it may not serve yet."""
-        command = [
-            *(sys.executable, "-m", self.module),
+        arguments = [
             *("--node-name", self.node),
             *("--driver", self.driver),
             *("--kubelet-root", str(self.kubelet_root)),
@@ -208,8 +211,14 @@ class AgentProcess:
             *(("--pod-uid", self.pod_uid) if self.pod_uid else ()),
             *self.options,
         ]
+        environment = {**os.environ, **self.environment}
+        if self.is_preloaded:
+            self.process = PreloadedProcess(
+                self.module, arguments, log=self.log, environment=environment
+            )
+            return
+        command = [sys.executable, "-m", self.module, *arguments]
         with self.log.open("ab") as log:
-            environment = {**os.environ, **self.environment}
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
     def wait_until_it_serves(self) -> None:

@@ -15,6 +15,7 @@ def test_it_runs_no_program_and_writes_into_its_own_directories_alone(
 ) -> None:
     agent = new_agent("a100x2-mig", "--device-metadata", "--create-dev-char-links")
     agent.module = "tests.integration.nodeagent.audited"
+    agent.is_preloaded = False
     agent.environment = {"AUDIT": str(tmp_path / "audit")}
     agent.start()
     agent.wait_until_it_serves()
