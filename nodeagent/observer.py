@@ -16,6 +16,7 @@ from nodeagent.health.assess import Policy
 from nodeagent.health.report import HealthReport, Reports
 from nodeagent.health.state_file import Unkept
 from nodeagent.health.watcher import Known, Watcher
+from nodeagent.kubelet.liveness import Liveness
 from nodeagent.linking import link_of
 from nodeagent.telemetry.details import DetailsLook
 from nodeagent.telemetry.outbox import Outbox
@@ -55,15 +56,18 @@ class Observer:
         if link is None:
             raise ValueError("an observer needs a console")
         self._link = link
+        self._liveness = Liveness(None, config.health_port)
         self._threads = Threads()
 
     def run(self) -> None:
         """Watch until `stop` is called.
 
         Raises:
+            KubeletError: the port for probes is taken.
             Exception: a part has failed.
 
         """
+        self._liveness.start()
         parts = [
             self._threads.begin("sampler", self._sampler.run),
             self._threads.begin("health", self._watcher.run),
@@ -71,6 +75,7 @@ class Observer:
         ]
         log.info("observer started")
         self._threads.wait()
+        self._liveness.stop()
         self._watcher.stop()
         self._sampler.stop()
         self._link.stop()

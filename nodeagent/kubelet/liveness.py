@@ -44,7 +44,9 @@ Answer = TypeVar("Answer", bound=Message)
 class Liveness:
     """Serves the probes of one agent on a TCP port of its pod."""
 
-    paths: SocketPaths
+    paths: SocketPaths | None
+    """`None` for an agent that offers kubelet nothing: it is alive and ready if it answers."""
+
     port: int
     """0 for any free port; negative for none at all."""
 
@@ -82,6 +84,8 @@ class Liveness:
 
     def check(self) -> str | None:
         """Return what is wrong with the agent's sockets, or `None`."""
+        if self.paths is None:
+            return None
         try:
             info = _call(
                 self.paths.registration,
@@ -117,7 +121,7 @@ class Liveness:
         self, request: HealthCheckRequest, context: grpc.ServicerContext
     ) -> HealthCheckResponse:
         if request.service == READINESS:
-            return _answer(is_serving=self.is_registered.is_set())
+            return _answer(is_serving=self.paths is None or self.is_registered.is_set())
         if request.service not in NAMES:
             context.abort(grpc.StatusCode.NOT_FOUND, f"no service {request.service!r} here")
         wrong = self.check()

@@ -189,6 +189,20 @@ def test_a_driver_that_comes_later_to_the_host_is_found_without_a_change(
     assert not faults(deployment, *root)
 
 
+def test_an_agent_that_only_watches_is_ready_and_offers_kubelet_nothing(
+    deployment: Deployment,
+) -> None:
+    # There is no console; the agent tries again and again.
+    words = ("--console-url=ws://127.0.0.1:1/ws/v1/agents", *SIMULATION.split())
+
+    deployment.apply("node-agent-telemetry", *map(an_argument, words))
+
+    assert not deployment.sockets()
+    told = deployment.kubectl("logs", deployment.agent)
+    assert "observer started" in told
+    assert "console link" in told
+
+
 def faults(deployment: Deployment, *flags: str) -> list[str]:
     """Return what `--check` with these flags as well says is wrong."""
     # Its status says so, too.

@@ -226,6 +226,24 @@ def test_an_image_that_was_loaded_on_the_node_is_taken() -> None:
     assert container()["imagePullPolicy"] == "IfNotPresent"
 
 
+def test_an_agent_that_only_watches_is_deployed_without_rights_and_classes() -> None:
+    watching = FOLDER.parent / "node-agent-telemetry"
+    overlay = yaml.safe_load((watching / "kustomization.yaml").read_text())
+    flags, taken = overlay["patches"]
+    added = [one["value"] for one in yaml.safe_load(flags["patch"])]
+    mounts = {one["name"]: one["mountPath"] for one in container()["volumeMounts"]}
+
+    assert overlay["resources"] == [f"../{FOLDER.name}"]
+    assert yaml.safe_load(taken["patch"])["$patch"] == "delete"
+    left = {
+        one["kind"] for one in manifests() if not re.fullmatch(taken["target"]["kind"], one["kind"])
+    }
+    assert left == {"Namespace", "ServiceAccount", "DaemonSet"}
+    config = parse([*arguments(), *added, "--console-url=wss://console.example/ws/v1/agents"])
+    assert config.only_watches
+    assert str(config.console_token_file) == f"{mounts['console-token']}/token"
+
+
 def test_the_simulated_deployment_differs_in_its_gpus_alone() -> None:
     overlay = yaml.safe_load(
         (FOLDER.parent / "node-agent-simulated/kustomization.yaml").read_text()
