@@ -66,8 +66,8 @@ class Sentences:
 
     def detail(self, together: Together | None = None) -> str:
         """Add up the verdicts, after what the selectors read and no device has."""
-        facts = [published.facts for published, _ in seen(self.classes, self.drifting)]
-        unknown = unknown_names(self.judgements.judge.wants, facts) if facts else ()
+        devices = [published for published, _ in seen(self.classes, self.drifting)]
+        unknown = unknown_names(self.judgements.judge.wants, devices) if devices else ()
         words = [*map(wording.unknown, unknown), wording.funnel(self.counts)]
         if together is not None:
             words.append(wording.together(together))
