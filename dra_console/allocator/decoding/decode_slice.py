@@ -18,6 +18,7 @@ from dra_console.allocator.decoding.usual import (
     shared_attribute,
     shared_capacity,
     usual_attribute,
+    usual_capacities,
     usual_capacity,
 )
 from dra_console.allocator.decoding.versions import check_version, slice_spec_as_v1, version_of
@@ -149,7 +150,8 @@ def _device(fields: Fields) -> Device:
     return Device(
         name=intern(fields.text("name")),
         attributes=fields.read_map("attributes", _attribute, at_sight=usual_attribute),
-        capacity=fields.read_map("capacity", _capacity, at_sight=usual_capacity),
+        capacity=usual_capacities(fields.raw.get("capacity"))
+        or fields.read_map("capacity", _capacity, at_sight=usual_capacity),
         consumes_counters=tuple(
             _counters(entry, name=entry.text("counterSet"))
             for entry in fields.children("consumesCounters")

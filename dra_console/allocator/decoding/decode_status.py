@@ -83,8 +83,8 @@ def _allocated_config(fields: Fields) -> AllocatedConfig:
 def consumer(fields: Fields) -> ConsumerReference:
     """Read one entry of `reservedFor`."""
     return ConsumerReference(
-        api_group=fields.text("apiGroup"),
-        resource=fields.text("resource"),
+        api_group=intern(fields.text("apiGroup")),
+        resource=intern(fields.text("resource")),
         name=fields.text("name"),
         uid=fields.text("uid"),
     )

@@ -69,6 +69,33 @@ def usual_capacity(entry: Json) -> Capacity | None:
     return None
 
 
+def usual_capacities(entries: Json) -> Mapping[str, Capacity] | None:
+    """Read all capacities of a device, the same map for devices that have the same amounts."""
+    if type(entries) is not dict:
+        return None
+    amounts = []
+    for name, entry in entries.items():
+        if (
+            type(entry) is not dict
+            or len(entry) != 1
+            or type(text := entry.get("value")) is not str
+        ):
+            return None
+        amounts.append((name, text))
+    return _capacities_of(tuple(amounts))
+
+
+@lru_cache(maxsize=VALUES_SHARED)
+def _capacities_of(amounts: tuple[tuple[str, str], ...]) -> Mapping[str, Capacity] | None:
+    found = {}
+    for name, text in amounts:
+        capacity = _capacity_of(text)
+        if capacity is None:
+            return None
+        found[name] = capacity
+    return found
+
+
 @lru_cache(maxsize=VALUES_SHARED)
 def _capacity_of(text: str) -> Capacity | None:
     try:

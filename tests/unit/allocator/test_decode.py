@@ -251,6 +251,27 @@ def test_number_without_quotes_is_a_quantity() -> None:
     assert decoded.capacity["mem"].value == Quantity.of(8)
 
 
+def test_devices_that_have_the_same_amounts_share_the_map_of_them() -> None:
+    def having(name: str, amount: str) -> JsonObject:
+        return a_device(name) | {"capacity": {"mem": {"value": amount}, "cores": {"value": "4"}}}
+
+    alike, other, spelled = ("80Gi", "40Gi", str(80 << 30))
+    decoded = decode_slice(
+        a_slice(
+            devices=[
+                having("gpu-0", alike),
+                having("gpu-1", alike),
+                having("gpu-2", other),
+                having("gpu-3", spelled),
+            ]
+        )
+    ).devices
+
+    assert decoded[0].capacity is decoded[1].capacity
+    assert [str(each.capacity["mem"].value) for each in decoded] == [alike, alike, other, spelled]
+    assert [*decoded[3].capacity] == ["mem", "cores"]
+
+
 def test_fields_that_are_not_known_are_kept_by_path() -> None:
     request: JsonObject = {"name": "gpu", "exactly": {"deviceClassName": "c", "future": {"a": 1}}}
 
