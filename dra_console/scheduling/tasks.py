@@ -21,6 +21,7 @@ from django.utils import timezone
 from dra_console.celery import app
 from dra_console.leases import is_held, lease
 from dra_console.mirror.models import Cluster
+from dra_console.returned_memory import returned_memory
 from dra_console.scheduling.allocating import wakes
 from dra_console.scheduling.allocating.explaining import READ, explain_waiting
 from dra_console.scheduling.allocating.wakes import Wake
@@ -128,7 +129,8 @@ def explain_for_cluster(cluster_id: int) -> None:
         if held is None:
             return
         began_at, pace = time.monotonic(), Pace()
-        explain_waiting(cluster, pace)
+        with returned_memory():
+            explain_waiting(cluster, pace)
         worked_seconds = time.monotonic() - began_at - pace.rested_seconds
         rest_seconds = worked_seconds * PAUSES_PER_EXPLAINING
         rest_milliseconds = round(min(rest_seconds, LONGEST_REST_SECONDS) * 1000)

@@ -26,6 +26,7 @@ from dra_console.kube.listwatch import Watch, WatchEvent, WatchEventType, open_w
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.clusters import client_of
 from dra_console.mirror.models import Cursor
+from dra_console.returned_memory import returned_memory
 from dra_console.sync.cursors import make_cursors, note_contact
 from dra_console.sync.errors import CursorMovedError, NotOurTurnError
 from dra_console.sync.listing import list_all
@@ -95,7 +96,7 @@ def _list_or_watch(window: Window, *, client: Client) -> None:
         if cursor.resource_version:
             _watch(window, client=client, resource_version=cursor.resource_version)
         else:
-            with roomy_page_cache():
+            with returned_memory(), roomy_page_cache():
                 list_all(window, client=client)
     except CursorMovedError as error:
         log.info("cursor moved", **window.facts, reason=str(error))

@@ -10,6 +10,7 @@ from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES
 from dra_console.leases import lease
 from dra_console.mirror.clock import database_now
 from dra_console.mirror.models import Cluster
+from dra_console.returned_memory import returned_memory
 from dra_console.scheduling.coexistence.look import forget, look
 from dra_console.scheduling.models import ConflictCheck
 from dra_console.scheduling.world.being_listed import being_listed
@@ -53,7 +54,8 @@ def look_for_conflicts(cluster_id: int) -> None:
         return
     with lease(f"conflicts:{cluster_id}", seconds=LEASE_SECONDS) as held:
         if held is not None:
-            look(cluster)
+            with returned_memory():
+                look(cluster)
 
 
 @app.task
