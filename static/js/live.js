@@ -42,7 +42,7 @@
  *        SVG <rect>                              gets width= in 0..100 (percent readings only): use viewBox="0 0 100 h";
  *                                                attribute data-unknown while not reported
  *        anything else                           gets text: "97 %", "55 GiB", "412 W", "61 °C", "1980 MHz", or
- *                                                "not reported"
+ *                                                "not reported", and data-unknown while it is
  *     [data-stale-label]                         text "stale, last seen 41 s ago", hidden while the reading is fresh
  *   [data-agent-of="gpu-01"]                     text "agent 0.4 s", "stale 41 s" or "no agent", and data-state="live|
  *                                                stale|none"
