@@ -14,7 +14,7 @@ import redis
 
 from tests.cluster.rig import Cluster
 from tests.integration.devclusters import Devcluster
-from tests.integration.sync.console import Console
+from tests.integration.sync.console import Console, Process
 from tests.programs import need
 
 START_SECONDS: Final = 60
@@ -173,7 +173,7 @@ class Crew:
     wrong_clock: Path
     """What `build_wrong_clock` made."""
 
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    running: dict[str, Process] = field(default_factory=dict)
 
     def start(self, name: str) -> None:
         environment: dict[str, str] = {}

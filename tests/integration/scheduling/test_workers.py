@@ -45,7 +45,7 @@ FROZEN_SECONDS = 20.0
 
 @pytest.fixture
 def console(api_server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
-    console = Console(tmp_path, redis_url)
+    console = Console(tmp_path, redis_url, is_preloaded=True)
     put_sqlite(console.sqlite_file)
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(api_server.kubeconfig))
     assert added.returncode == 0, added.stderr

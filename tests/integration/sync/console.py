@@ -7,10 +7,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
+
+from tests.integration.preloaded import PreloadedProcess
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND_SECONDS = 120
 APP = "dra_console.celery"
+Process: TypeAlias = subprocess.Popen[bytes] | PreloadedProcess
 
 
 @dataclass(slots=True)
@@ -22,7 +26,10 @@ class Console:
     database_url: str = ""
     """Empty: a SQLite file of its own."""
 
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    is_preloaded: bool = False
+    """Whether workers and beats are forked with their modules loaded."""
+
+    processes: list[Process] = field(default_factory=list)
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one management command to its end."""
@@ -43,21 +50,17 @@ class Console:
         app: str = APP,
         queues: str = "sync",
         environment: Mapping[str, str] | None = None,
-    ) -> subprocess.Popen[bytes]:
+    ) -> Process:
         options = ("--without-gossip", "--without-mingle")
         words = ("worker", "-Q", queues, "-n", name, *options)
         return self._start(name, *words, app=app, environment=environment)
 
-    def start_beat(
-        self, name: str, *, environment: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def start_beat(self, name: str, *, environment: Mapping[str, str] | None = None) -> Process:
         schedule = self.directory / f"{name}-schedule"
         words = ("beat", "--schedule", str(schedule), "--pidfile=")
         return self._start(name, *words, app=APP, environment=environment)
 
-    def start_web(
-        self, *, port: int, environment: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def start_web(self, *, port: int, environment: Mapping[str, str] | None = None) -> Process:
         """Serve pages, REST API and sockets."""
         words = ("dra_console.asgi:application", "--port", str(port), "--no-access-log")
         origin = {"DRA_CONSOLE_ALLOWED_ORIGINS": f"http://127.0.0.1:{port}"}
@@ -85,20 +88,22 @@ class Console:
 
     def _start(
         self, name: str, *arguments: str, app: str, environment: Mapping[str, str] | None
-    ) -> subprocess.Popen[bytes]:
-        return self._run(name, "celery", "-A", app, *arguments, environment=environment)
+    ) -> Process:
+        words = ("-A", app, *arguments)
+        return self._run(name, "celery.__main__", *words, environment=environment)
 
     def _run(
         self, name: str, module: str, *arguments: str, environment: Mapping[str, str] | None
-    ) -> subprocess.Popen[bytes]:
-        with (self.directory / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                cwd=ROOT,
-                env={**self._environment(), **(environment or {})},
-                stdout=log,
-                stderr=log,
-            )
+    ) -> Process:
+        log = self.directory / f"{name}.log"
+        whole = {**self._environment(), **(environment or {})}
+        process: Process
+        if self.is_preloaded:
+            process = PreloadedProcess(module, arguments, log=log, environment=whole)
+        else:
+            command = [sys.executable, "-m", module, *arguments]
+            with log.open("ab") as file:
+                process = subprocess.Popen(command, cwd=ROOT, env=whole, stdout=file, stderr=file)
         self.processes.append(process)
         return process
 

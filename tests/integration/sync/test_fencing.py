@@ -4,7 +4,6 @@ Real processes on PostgreSQL. About a minute, most of it until leases run out.
 """
 
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from dra_console.kube.client import Client
 from dra_console.kube.kinds import RESOURCE_CLAIMS
 from tests.integration.devclusters import Devcluster
 from tests.integration.sync.conftest import NAMESPACE
-from tests.integration.sync.console import Console
+from tests.integration.sync.console import Console, Process
 from tests.integration.sync.windows import a_new_claim
 from tests.migrated import running_migrated_postgresql
 from tests.settings import free_port
@@ -48,7 +47,7 @@ def console(
 ) -> Iterator[Console]:
     execute(postgresql, "drop database if exists console with (force)")
     execute(postgresql, "create database console template test_console")
-    console = Console(tmp_path, redis_url, f"{postgresql}/console")
+    console = Console(tmp_path, redis_url, f"{postgresql}/console", is_preloaded=True)
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
     assert added.returncode == 0, added.stderr
     yield console
@@ -92,7 +91,7 @@ def wait_until(console: Console, what: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def is_stopped(process: subprocess.Popen[bytes]) -> bool:
+def is_stopped(process: Process) -> bool:
     status = Path(f"/proc/{process.pid}/stat").read_text()
     return status.rpartition(")")[2].split()[0] == "T"
 

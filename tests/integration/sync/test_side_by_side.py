@@ -34,7 +34,7 @@ def console(servers: dict[str, ServedCluster], redis_url: str, tmp_path: Path) -
     client = redis.Redis.from_url(redis_url)
     client.flushdb()
     client.close()
-    console = Console(tmp_path, redis_url)
+    console = Console(tmp_path, redis_url, is_preloaded=True)
     put_sqlite(console.sqlite_file)
     for name, server in servers.items():
         server.grant("system:admin", "*")

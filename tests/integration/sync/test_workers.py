@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 150
 
 @pytest.fixture
 def console(server: Devcluster, redis_url: str, tmp_path: Path) -> Iterator[Console]:
-    console = Console(tmp_path, redis_url)
+    console = Console(tmp_path, redis_url, is_preloaded=True)
     put_sqlite(console.sqlite_file)
     added = console.manage("cluster", "add", "lab", "--kubeconfig", str(server.kubeconfig))
     assert added.returncode == 0, added.stderr
