@@ -7,6 +7,7 @@ import pytest
 
 from tests.cluster.node.agent import USERNAME, NodeAgent
 from tests.cluster.node.console import console_in_sight
+from tests.cluster.node.deployment import Deployment
 from tests.cluster.node.stage import Stage
 from tests.cluster.rig import Cluster, running_cluster
 from tests.cluster.workloads import eventually
@@ -46,7 +47,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add what agents and console have said to the report of a failure."""
     report = yield
-    stage = getattr(item, "funcargs", {}).get("stage")
-    if report.failed and isinstance(stage, Stage):
-        report.sections += stage.logs()
+    given = getattr(item, "funcargs", {})
+    for stage in (given.get("stage"), given.get("deployment")):
+        if report.failed and isinstance(stage, Stage | Deployment):
+            report.sections += stage.logs()
     return report

@@ -55,8 +55,7 @@ class Deployment(Pods):
 
     def kubectl(self, *words: str) -> str:
         """Run a command in the agent's namespace; return what it printed."""
-        kubectl = (locate("kubectl"), "--kubeconfig", self.cluster.kubeconfig, "-n", NAMESPACE)
-        done = subprocess.run([*kubectl, *words], capture_output=True, text=True, check=False)
+        done = self._kubectl(*words)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -75,9 +74,21 @@ class Deployment(Pods):
         found: list[Json] = self.cluster.api.get(f"{RESOURCES}/resourceslices")["items"]
         return found
 
+    def logs(self) -> list[tuple[str, str]]:
+        """Return how the agents' pods are and what they wrote last, each with its title."""
+        asked = {
+            "The agents' pods": ("describe", "pods", "-l", LABEL),
+            "Log of the agents": ("logs", "-l", LABEL, "--prefix", "--tail=60"),
+        }
+        return [(title, self._kubectl(*words).stdout) for title, words in asked.items()]
+
     def sockets(self) -> list[str]:
         """Return what kubelet takes for plugins."""
         return [path.name for path in (self.node.kubelet_root / "plugins_registry").iterdir()]
+
+    def _kubectl(self, *words: str) -> subprocess.CompletedProcess[str]:
+        kubectl = (locate("kubectl"), "--kubeconfig", self.cluster.kubeconfig, "-n", NAMESPACE)
+        return subprocess.run([*kubectl, *words], capture_output=True, text=True, check=False)
 
 
 def an_argument(word: str) -> Json:
