@@ -13,7 +13,13 @@ import structlog
 
 from nodeagent.claims.entry import Entry, PlannedDevice, State
 from nodeagent.fields import Json, JsonObject
-from nodeagent.kube.errors import ConflictError, InvalidError, KubeError, NotFoundError
+from nodeagent.kube.errors import (
+    ConflictError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    NotServedError,
+)
 
 log = structlog.get_logger()
 
@@ -78,12 +84,11 @@ class DeviceStatus:
             self._writer.apply_claim_devices(
                 entry.namespace, entry.name, uid=entry.uid, devices=devices
             )
-        except (ConflictError, InvalidError, NotFoundError) as error:
-            # Gone, another claim by now, or not allocated any more: there is nobody to tell.
-            log.info("device status not wanted", claim=entry.uid, reason=str(error))
         except KubeError as error:
-            log.warning("device status not written", claim=entry.uid, reason=str(error))
-            return False
+            if _may_be_there(error):
+                log.warning("device status not written", claim=entry.uid, reason=str(error))
+                return False
+            log.info("device status not wanted", claim=entry.uid, reason=str(error))
         if devices:
             self._told[entry.uid], self._known[entry.uid] = devices, entry
         else:
@@ -108,6 +113,12 @@ class DeviceStatus:
         if device.share_id is not None:
             described["shareID"] = device.share_id
         return described
+
+
+def _may_be_there(error: KubeError) -> bool:
+    """Tell whether the claim is still to be told, unlike one that is gone or not allocated."""
+    is_gone = isinstance(error, ConflictError | InvalidError | NotFoundError)
+    return not is_gone or isinstance(error, NotServedError)
 
 
 def _condition(entry: Entry) -> JsonObject:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from nodeagent.claims.device_status import DeviceStatus
 from nodeagent.claims.entry import Entry, State
 from nodeagent.fields import Json
-from nodeagent.kube.errors import UnreachableError
+from nodeagent.kube.errors import NotServedError, UnreachableError
 from tests.builders.agents import a_planned_device, an_entry
 from tests.builders.objects import DRIVER
 
@@ -17,6 +17,7 @@ class Server:
 
     said: list[tuple[str, list[Json]]] = field(default_factory=list)
     is_reachable: bool = True
+    is_served: bool = True
     heard: threading.Event = field(default_factory=threading.Event)
 
     def apply_claim_devices(
@@ -24,6 +25,8 @@ class Server:
     ) -> None:
         if not self.is_reachable:
             raise UnreachableError(f"{namespace}/{name} ({uid}): connection refused")
+        if not self.is_served:
+            raise NotServedError(404, "the server could not find the requested resource")
         self.said.append((name, devices))
         self.heard.set()
 
@@ -51,6 +54,22 @@ def test_what_could_not_be_told_is_told_later() -> None:
     assert status.write_due()
 
     assert len(server.said) == 1
+
+
+def test_claims_are_told_and_taken_back_once_their_kind_is_served_again() -> None:
+    server, entries = Server(is_served=False), {"uid-1": an_entry()}
+    status = a_status(server, entries)
+    assert not status.write_due()
+    server.is_served = True
+    assert status.write_due()
+
+    entries.clear()
+    server.is_served = False
+    assert not status.write_due()
+    server.is_served = True
+    assert status.write_due()
+
+    assert [len(devices) for _, devices in server.said] == [1, 0]
 
 
 def test_only_prepared_claims_are_told_and_undone_ones_taken_back() -> None:
