@@ -3,7 +3,8 @@
 `python -m benchmarks.api_server --nodes N --gpus N --claims N` prints its address and then
 serves until it is ended. Its own time thus counts for little beside what is measured.
 
-Lists are paged as asked for by `limit` and `continue`. Two states can be listed: as the
+Lists are paged by `continue` alone, in pages of 500; a list of one object, as it is asked for
+before a watch, is answered with the page's first. Two states can be listed: as the
 fleet was, and with one percent of its objects changed. Watches send what `POST /bench/...`
 asks for:
 
@@ -19,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -64,6 +66,9 @@ class Prepared:
 
     fleet: Fleet
     pages: dict[tuple[str, str], list[bytes]]
+    heads: dict[str, bytes]
+    """Lists of one object, by path."""
+
     state: str = "first"
     watches: list["queue.SimpleQueue[bytes]"] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,6 +81,10 @@ def prepare(fleet: Fleet) -> Prepared:
         {
             (state, path): pages_of(kind, [*fleet.objects(kind, changed=state == "changed")])
             for state in STATES
+            for path, kind in KINDS.items()
+        },
+        {
+            path: pages_of(kind, [*islice(fleet.objects(kind, changed=False), 1)])[0]
             for path, kind in KINDS.items()
         },
     )
@@ -115,6 +124,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(orjson.dumps(FIXED[address.path]))
         elif query.get("watch") == "true":
             self._watch(address.path, seconds=float(query.get("timeoutSeconds", "60")))
+        elif query.get("limit") == "1" and address.path in KINDS:
+            self._answer(self.prepared.heads[address.path])
         elif pages := self.prepared.pages.get((self.prepared.state, address.path)):
             self._answer(pages[int(query.get("continue") or 0)])
         else:

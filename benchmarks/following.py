@@ -1,9 +1,10 @@
 """Let a real worker mirror a fleet, and say what it took: time, memory, delay of an event.
 
-`python -m benchmarks.following --kubeconfig FILE --api URL` reads the console's settings
-from the environment, wants an empty database, and prints one JSON object. The delay is from
-just before the API server is told to send a change to the arrival of the page's topic in
-another process, by way of Redis: what a browser's connection hears.
+`python -m benchmarks.following --kubeconfig FILE --api URL --queues Q,Q` reads the console's
+settings from the environment, wants an empty database, and prints one JSON object. The delay is
+from just before the API server is told to send a change to the arrival of the page's topic in
+another process, by way of Redis: what a browser's connection hears. Memory is read once all that
+the queues' tasks keep of a fleet has been read.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -30,21 +31,21 @@ from dra_console import events  # noqa: E402
 from dra_console.allocator.model import JsonObject  # noqa: E402
 from dra_console.kube.kinds import RESOURCE_CLAIMS, RESOURCE_SLICES  # noqa: E402
 from dra_console.mirror.models import Cluster, Cursor  # noqa: E402
+from dra_console.scheduling.models import Attempt, ConflictCheck  # noqa: E402
 
 EVENTS: Final = 40
 PAUSE_SECONDS: Final = 0.25
 LONGEST_SECONDS: Final = 600.0
 WORKER: Final = (
     *(sys.executable, "-m", "celery", "-A", "dra_console.celery", "worker"),
-    *("-Q", "sync,schedule,default"),
     *("--without-gossip", "--without-mingle", "-l", "WARNING"),
 )
 
 
 @contextmanager
-def worker() -> Iterator[int]:
-    """Run a worker for the block; yields its process id."""
-    with subprocess.Popen(WORKER, stdout=sys.stderr) as process:
+def worker(queues: str) -> Iterator[int]:
+    """Run a worker of these queues for the block; yields its process id."""
+    with subprocess.Popen([*WORKER, "-Q", queues], stdout=sys.stderr) as process:
         try:
             yield process.pid
         finally:
@@ -55,13 +56,23 @@ def worker() -> Iterator[int]:
 def wait_until_listed(cluster: Cluster) -> None:
     """Wait for the first lists of slices and claims."""
     plurals = (RESOURCE_SLICES.plural, RESOURCE_CLAIMS.plural)
+    listed = Cursor.objects.filter(cluster=cluster, plural__in=plurals).exclude(resource_version="")
+    _wait(lambda: listed.count() == len(plurals), "the worker has not listed slices and claims")
+
+
+def wait_until_looked_at(cluster: Cluster) -> None:
+    """Wait until what waits is explained and conflicts are looked for, which both read it all."""
+    explained = Attempt.objects.filter(cluster=cluster)
+    looked = ConflictCheck.objects.filter(cluster=cluster)
+    _wait(lambda: explained.exists() and looked.exists(), "the worker has not explained anything")
+
+
+def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + LONGEST_SECONDS
-    while time.monotonic() < deadline:
-        listed = Cursor.objects.filter(cluster=cluster, plural__in=plurals)
-        if listed.exclude(resource_version="").count() == len(plurals):
-            return
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError(otherwise)
         time.sleep(0.1)
-    raise TimeoutError("the worker has not listed slices and claims")
 
 
 async def delays(cluster: Cluster, api: str) -> list[float]:
@@ -105,18 +116,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--api", required=True)
+    parser.add_argument("--queues", required=True, help="as Celery takes them: one,two")
     options = parser.parse_args()
     call_command("migrate", verbosity=0)
     cluster = Cluster.objects.create(name="bench", kubeconfig=options.kubeconfig)
     began = time.monotonic()
-    with worker() as pid:
+    with worker(options.queues) as pid:
         wait_until_listed(cluster)
         listed_seconds = time.monotonic() - began
         listed_cpu = cpu_seconds(pid)
         time.sleep(2)
         found = sorted(asyncio.run(delays(cluster, options.api)))
+        wait_until_looked_at(cluster)
         result: JsonObject = {
             "step": "worker",
+            "queues": options.queues,
             "database": connection.vendor,
             "from_start_to_listed_seconds": listed_seconds,
             "from_start_to_listed_cpu_seconds": listed_cpu,

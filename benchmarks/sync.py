@@ -20,7 +20,7 @@ from benchmarks.decoding import decoding_rates
 from benchmarks.machine import machine
 from benchmarks.mirror_objects import Fleet
 from benchmarks.servers import api_server, postgresql, redis_server
-from benchmarks.sync_table import figures
+from benchmarks.sync_table import WORKERS, figures
 from benchmarks.table import renew
 from dra_console.allocator.model import JsonObject
 
@@ -59,7 +59,9 @@ def measured(database: str, fleet: Fleet) -> Iterator[JsonObject]:
     """Measure everything on one kind of database."""
     sizes = {"--nodes": fleet.nodes, "--gpus": fleet.gpus, "--claims": fleet.claims}
     options = [text for name, size in sizes.items() for text in (name, str(size))]
-    for module, extra in (("benchmarks.mirroring", options), ("benchmarks.following", [])):
+    programs = [("benchmarks.mirroring", options)]
+    programs += [("benchmarks.following", ["--queues", queues]) for queues in WORKERS]
+    for module, extra in programs:
         with surroundings(database, fleet) as (environment, arguments):
             command = [sys.executable, "-m", module, *arguments, *extra]
             done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)

@@ -10,6 +10,12 @@ COLD_SECONDS: Final[Mapping[str, float]] = {"sqlite": 5.0, "postgresql": 8.0}
 UNCHANGED_SECONDS: Final = 1.0
 DELAY_SECONDS: Final = 1.0
 WORKER_MEBIBYTES: Final = 300.0
+WORKERS: Final[Mapping[str, str]] = {
+    "sync,default": "the mirror's worker",
+    "sync,schedule,default": "a worker of all queues",
+}
+"""By the queues that they take; the first leaves allocation to another one."""
+
 TITLES: Final[Mapping[str, str]] = {
     "cold": "first list of everything",
     "unchanged": "list again, nothing changed",
@@ -45,11 +51,21 @@ def costs(steps: Sequence[JsonObject]) -> str:
 
 
 def workers(steps: Sequence[JsonObject]) -> str:
-    """Tell what a real worker took, from its start on."""
-    header = ["worker on", "start to listed", "CPU of it", "peak memory", "memory then"]
+    """Tell what real workers took, from their start on."""
+    header = [
+        "",
+        "queues",
+        "database",
+        "start to listed",
+        "CPU of it",
+        "peak memory",
+        "memory then",
+    ]
     header += ["event to page p50", "p95", "longest"]
     lines = [
         [
+            WORKERS[str(step["queues"])],
+            f"`{step['queues']}`",
             str(step["database"]),
             duration(_number(step, "from_start_to_listed_seconds")),
             duration(_number(step, "from_start_to_listed_cpu_seconds")),
@@ -91,9 +107,10 @@ def targets(steps: Sequence[JsonObject]) -> str:
     ]
     for step in _named(steps, "worker"):
         delay, peak = _number(step, "delay_p95_seconds"), _number(step, "peak_mebibytes")
-        lines.append(_target(step, "event seen on a page", delay, DELAY_SECONDS))
+        who = WORKERS[str(step["queues"])]
+        lines.append(_target(step, f"{who}: event seen on a page", delay, DELAY_SECONDS))
         met = "yes" if peak < WORKER_MEBIBYTES else "NO"
-        what = f"worker < {WORKER_MEBIBYTES:.0f} MiB"
+        what = f"{who} < {WORKER_MEBIBYTES:.0f} MiB"
         lines.append([what, str(step["database"]), f"{peak:.0f} MiB", met])
     return aligned(lines)
 

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from dra_console.scheduling.whatif.decoding import MOST_EDITS, READERS
+from dra_console.scheduling.whatif.fragments import MOST_SHAPES
 from dra_console.scheduling.whatif.hits import Fate
 
 
@@ -156,13 +157,16 @@ class FragmentsSerializer(serializers.Serializer[Any]):
     freeDevices = serializers.IntegerField()
     devicesLeft = serializers.IntegerField()
     boardsLeft = serializers.IntegerField(help_text="Boards with room for a partition.")
-    isUpperBound = serializers.BooleanField()
+    isUpperBound = serializers.BooleanField(help_text="true: less may be left than was found.")
     nodesNotLookedAt = serializers.IntegerField(help_text="A node selector is malformed.")
     left = serializers.JSONField(
         help_text="By node; with `isShared`, the nodes see the same devices, which count once."
     )
     templates = serializers.JSONField(help_text="Considered; those of one spec together.")
     templatesOfOthers = serializers.IntegerField(help_text="Considered, too.")
+    specsNotLookedAt = serializers.IntegerField(
+        help_text=f"Of templates, beyond the {MOST_SHAPES} that ask for most devices."
+    )
     templatesNotTried = serializers.ListField(child=serializers.CharField())
 
 

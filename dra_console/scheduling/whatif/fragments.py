@@ -30,6 +30,8 @@ from dra_console.scheduling.whatif.fitting import usable_nodes
 from dra_console.scheduling.whatif.shared_pools import SharedPool, pools_of
 
 MOST_SHAPES: Final = 64
+"""Of templates; how many more there are is part of the answer."""
+
 LARGEST_CLAIM: Final = 32
 
 
@@ -67,11 +69,19 @@ class Fragments:
     broken: tuple[tuple[str, str], ...]
     """Templates that could not be tried."""
 
+    unread_shapes: int
+    """Specs of templates beyond `MOST_SHAPES`, the smallest, which were left out."""
+
     unread_nodes: int
     """Nodes left out, since a node selector is malformed that is looked at for them."""
 
-    is_upper_bound: bool
-    """Whether less may be left than was found: some search was not brought to its end."""
+    is_cut_off: bool
+    """Whether some search was not brought to its end."""
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Tell whether less may be left than was found."""
+        return self.is_cut_off or self.unread_shapes > 0
 
     @property
     def devices_left(self) -> int:
@@ -88,7 +98,8 @@ def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> 
     """Fill a world with pods of all templates and say what is left."""
     index = index_of(world.snapshot)
     nodes = usable_nodes(world)
-    shapes, broken = _shapes(templates)
+    every_shape, broken = _shapes(templates)
+    shapes = dict(every_shape[:MOST_SHAPES])
     while True:
         claims = [[ResourceClaim("", "shape", spec=spec)] for spec in shapes]
         filling = fill(index, claims, nodes=nodes)
@@ -116,14 +127,15 @@ def fragments(world: World, templates: Mapping[tuple[str, str], JsonObject]) -> 
         left=(*_lefts(filling.cases, after), *_shared_lefts(shared, after)),
         shapes=tuple(tuple(names) for names in shapes.values()),
         broken=tuple(broken),
+        unread_shapes=len(every_shape[MOST_SHAPES:]),
         unread_nodes=unread,
-        is_upper_bound=filling.is_lower_bound,
+        is_cut_off=filling.is_lower_bound,
     )
 
 
 def _shapes(
     templates: Mapping[tuple[str, str], JsonObject],
-) -> tuple[dict[ClaimSpec, list[tuple[str, str]]], list[tuple[str, str]]]:
+) -> tuple[list[tuple[ClaimSpec, list[tuple[str, str]]]], list[tuple[str, str]]]:
     """Group templates by what they ask for, the largest first; admin access takes nothing."""
     known: dict[ClaimSpec, list[tuple[str, str]]] = {}
     broken = []
@@ -135,8 +147,7 @@ def _shapes(
             continue
         if not any(wish.admin_access for wish in _wishes(spec)):
             known.setdefault(spec, []).append(names)
-    ordered = sorted(known.items(), key=lambda item: (-_size(item[0]), item[1]))
-    return dict(ordered[:MOST_SHAPES]), broken
+    return sorted(known.items(), key=lambda item: (-_size(item[0]), item[1])), broken
 
 
 def _wishes(spec: ClaimSpec) -> Iterator[DeviceWish]:

@@ -101,6 +101,7 @@ def fragments_json(fragments: Fragments, *, rights: Rights) -> JsonObject:
         ],
         "templates": [["/".join(names) for names in shape] for shape in shapes if shape],
         "templatesOfOthers": hidden,
+        "specsNotLookedAt": fragments.unread_shapes,
         "templatesNotTried": [
             "/".join(names) for names in fragments.broken if rights.sees_templates(names[0])
         ],

@@ -43,6 +43,9 @@ def shown_fragments(now: Fragments, today: Fragments, *, rights: Rights) -> Show
         shapes += f" and {more} more"
     if hidden:
         shapes += f", and {counted(hidden, 'template')} of other namespaces"
+    broken = tuple("/".join(names) for names in now.broken if rights.sees_templates(names[0]))
+    if broken:
+        shapes += f". Cannot be tried: {named(broken)}"
     return ShownFragments(
         summary=_left_in_words(now),
         was="" if now is today else _left_in_words(today),
@@ -58,7 +61,10 @@ def _left_in_words(fragments: Fragments) -> str:
     if fragments.unread_nodes:
         nodes = counted(fragments.unread_nodes, "node")
         words += f"; {nodes} cannot be looked at, since a node selector is malformed"
-    if fragments.is_upper_bound:
+    if fragments.unread_shapes:
+        specs = counted(fragments.unread_shapes, "spec")
+        words += f"; fewer, if templates of {specs} that were not looked at can use some"
+    if fragments.is_cut_off:
         words += "; fewer, if a search that was cut off would have found more"
     return words
 

@@ -1,4 +1,7 @@
 from dra_console.allocator.api_json import JsonObject
+from dra_console.scheduling.whatif.fragments import MOST_SHAPES
+from dra_console.scheduling.whatif.report import fragments_json
+from dra_console.web.presenters.whatif_fragments import shown_fragments
 from tests.builders.objects import (
     a_class,
     a_counter_set,
@@ -8,7 +11,7 @@ from tests.builders.objects import (
     a_slice,
     a_template,
 )
-from tests.unit.scheduling.whatif.asking import World, a_fleet
+from tests.unit.scheduling.whatif.asking import EVERYTHING, World, a_fleet
 
 
 def test_what_no_template_can_use_is_a_fragment() -> None:
@@ -89,3 +92,28 @@ def test_a_template_that_cannot_be_tried_is_told_and_the_others_count() -> None:
 
     assert left.broken == (("team-research", "broken"),)
     assert left.devices_left == 0
+
+
+def test_specs_of_templates_beyond_those_that_are_tried_are_counted_in_the_answer() -> None:
+    pairs = [
+        a_template(
+            f"pair-{at}",
+            namespace="team-research",
+            requests=[a_request(count=2, selectors=[f'device.driver != "of-others-{at}"'])],
+        )
+        for at in range(MOST_SHAPES)
+    ]
+    one, again = (a_template(name, namespace="team-vision") for name in ("one", "again"))
+    devices = [a_device(f"gpu-{at}") for at in range(3)]
+    fleet = (a_class(), a_node("gpu-01"), a_slice(node="gpu-01", devices=devices))
+
+    whole, cut = (World(*fleet, *all_).ask().fragments for all_ in (pairs, [*pairs, one, again]))
+
+    told = [fragments_json(each, rights=EVERYTHING) for each in (whole, cut)]
+    assert [each["specsNotLookedAt"] for each in told] == [0, 1]
+    assert [each["isUpperBound"] for each in told] == [False, True]
+    words = [shown_fragments(each, each, rights=EVERYTHING).summary for each in (whole, cut)]
+    assert words == [
+        "1 of 3 free devices",
+        "1 of 3 free devices; fewer, if templates of 1 spec that were not looked at can use some",
+    ]
