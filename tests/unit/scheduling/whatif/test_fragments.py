@@ -91,6 +91,8 @@ def test_a_template_that_cannot_be_tried_is_told_and_the_others_count() -> None:
     left = World(*a_fleet(broken)).ask().fragments
 
     assert left.broken == (("team-research", "broken"),)
+    words = shown_fragments(left, left, rights=EVERYTHING).shapes
+    assert words.endswith(". Cannot be tried: team-research/broken")
     assert left.devices_left == 0
 
 
