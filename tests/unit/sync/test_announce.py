@@ -3,9 +3,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
-from channels.layers import InMemoryChannelLayer
 from django.dispatch import Signal
-from django.test import TestCase, override_settings
+from django.test import TestCase
 
 from dra_console import events
 from dra_console.allocator.model import Json, JsonObject
@@ -57,16 +56,14 @@ class Heard:
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Heard]:
     heard = Heard()
 
-    async def hear(_: InMemoryChannelLayer, group: str, __: object) -> None:
-        heard.topics.add(group)
+    def hear(*topics: str) -> None:
+        heard.topics.update(topics)
 
-    monkeypatch.setattr(InMemoryChannelLayer, "group_send", hear)
+    monkeypatch.setattr(events, "publish", hear)
     for signal in (events.claims_changed, events.inventory_changed):
         # Without the console's own listeners, which need servers.
         monkeypatch.setattr(signal, "receivers", [])
-    in_memory = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     with (
-        override_settings(CHANNEL_LAYERS=in_memory),
         _listening(events.claims_changed, "claims", heard),
         _listening(events.inventory_changed, "inventory", heard),
     ):
