@@ -58,7 +58,7 @@ class Devcluster:
             *("--scenario", self.scenario),
             *self.options,
         ]
-        self.process = PreloadedProcess("dra_console.devcluster.__main__", arguments, log=self.log)
+        self.process = PreloadedProcess("dra_console.devcluster", arguments, log=self.log)
         deadline = time.monotonic() + START_SECONDS
         while not self.kubeconfig.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:

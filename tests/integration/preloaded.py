@@ -5,9 +5,9 @@ has its own process id, ends by signals and reports its exit status, as one from
 does. It saves half a second of a processor, and hundreds of tests start such programs.
 """
 
-import importlib
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -33,7 +33,7 @@ _forks.set_forkserver_preload([__name__, *PRELOADED])
 
 
 class PreloadedProcess:
-    """A run of a module's `main`; its methods are those of `subprocess.Popen`."""
+    """`python -m MODULE ARGUMENTS`; its methods are those of `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -89,4 +89,6 @@ def _run(module: str, arguments: list[str], log: str, environment: dict[str, str
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [module, *arguments]
-    sys.exit(importlib.import_module(module).main())
+    # It is to run as `__main__`, as if nobody had imported it.
+    sys.modules.pop(f"{module}.__main__", None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

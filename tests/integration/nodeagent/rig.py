@@ -161,7 +161,7 @@ class AgentProcess:
     kubeconfig: Path
     profile: str | None = "h100x8"
     options: tuple[str, ...] = ()
-    module: str = "nodeagent.__main__"
+    module: str = "nodeagent"
     is_preloaded: bool = False
     """Whether it is forked with its modules loaded, for whom neither imports nor memory matter."""
 

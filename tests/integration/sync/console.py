@@ -90,7 +90,7 @@ class Console:
         self, name: str, *arguments: str, app: str, environment: Mapping[str, str] | None
     ) -> Process:
         words = ("-A", app, *arguments)
-        return self._run(name, "celery.__main__", *words, environment=environment)
+        return self._run(name, "celery", *words, environment=environment)
 
     def _run(
         self, name: str, module: str, *arguments: str, environment: Mapping[str, str] | None
