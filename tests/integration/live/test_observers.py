@@ -89,7 +89,8 @@ async def test_what_an_agent_that_only_watches_finds_wrong_is_told_of_lost_gpus_
     faults.write_text(json.dumps(wrong))
 
     async with observing(console, tmp_path, root):
-        health = await until(lambda: len(health_of(cluster)) == 4 and health_of(cluster))
+        await until(lambda: len(health_of(cluster)) == 4)
+        health = health_of(cluster)
 
     assert {device: words.partition(" at ")[0] for device, words in health.items()} == {
         "gpu-3": "unhealthy: the GPU has fallen off the bus",
