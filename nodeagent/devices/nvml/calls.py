@@ -33,6 +33,9 @@ UNSUPPORTED: Final = frozenset(
         pynvml.NVML_ERROR_NO_PERMISSION,
     }
 )
+NOTHING: Final = frozenset({pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_ERROR_NO_DATA})
+"""Codes of an answer that is empty now."""
+
 WITHOUT_DRIVER: Final = frozenset(
     {
         pynvml.NVML_ERROR_UNINITIALIZED,
@@ -49,17 +52,44 @@ class GpuLostError(DevicesError):
 
 @dataclass(slots=True)
 class Calls:
-    """Remembers what each GPU does not offer."""
+    """Remembers what each GPU does not offer, and facts that it told."""
 
     note: Note
     _unsupported: set[tuple[str, str]] = field(default_factory=set)
     _forbidden: set[str] = field(default_factory=set)
+    _facts: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     # pynvml has no types: what a field's call returns is known where the field is made.
     def optional(self, gpu: str, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - pynvml is untyped
-        """Ask for one field; `None` if this GPU, driver or right does not offer it.
+        """Ask for one field; `None` if it is not offered or not told now.
 
         Raises:
+            DevicesError: as `offered`.
+
+        """
+        try:
+            return self.offered(gpu, name, call)
+        except pynvml.NVMLError:
+            return None
+
+    def lasting(self, gpu: str, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - pynvml is untyped
+        """Ask for a fact that describes a GPU: while it is not told, it is what it was.
+
+        Raises:
+            DevicesError: as `offered`.
+
+        """
+        try:
+            self._facts[gpu, name] = self.offered(gpu, name, call)
+        except pynvml.NVMLError:
+            return self._facts.get((gpu, name))
+        return self._facts[gpu, name]
+
+    def offered(self, gpu: str, name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - pynvml is untyped
+        """Ask for one field; `None` only if this GPU, driver or right does not offer it.
+
+        Raises:
+            pynvml.NVMLError: asking failed, which says nothing of what is offered.
             GpuLostError: the GPU is gone.
             NoDriverError: NVML is.
             DriverChangedError: the library no longer fits the kernel's driver.
@@ -77,8 +107,11 @@ class Calls:
             refuse_without_driver(error)
             if error.value == pynvml.NVML_ERROR_GPU_IS_LOST:
                 raise GpuLostError(f"{gpu} is lost") from error
-            if error.value in UNSUPPORTED:
-                self._unsupported.add((gpu, name))
+            if error.value in NOTHING:
+                return None
+            if error.value not in UNSUPPORTED:
+                raise
+            self._unsupported.add((gpu, name))
             if error.value == pynvml.NVML_ERROR_NO_PERMISSION and name not in self._forbidden:
                 self._forbidden.add(name)
                 self.note("warning", "driver forbids a question: is this root?", asked=name)

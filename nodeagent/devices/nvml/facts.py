@@ -36,9 +36,9 @@ class DriverFacts:
     @classmethod
     def ask(cls, calls: Calls) -> "DriverFacts":
         """Ask the library."""
-        cuda = calls.optional("", "cuda version", pynvml.nvmlSystemGetCudaDriverVersion)
+        cuda = calls.lasting("", "cuda version", pynvml.nvmlSystemGetCudaDriverVersion)
         return cls(
-            driver_version=calls.optional("", "driver version", pynvml.nvmlSystemGetDriverVersion),
+            driver_version=calls.lasting("", "driver version", pynvml.nvmlSystemGetDriverVersion),
             cuda_driver_version=f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None,
         )
 
@@ -47,26 +47,30 @@ def facts_of(handle: object, *, calls: Calls, driver: DriverFacts, sysfs: Path) 
     """Describe one GPU, without its partitions.
 
     Raises:
-        pynvml.NVMLError: it does not say its UUID, minor or memory; it is of no use then.
-        DevicesError: as `Calls.optional`.
+        pynvml.NVMLError: it does not say its UUID, minor or memory, without which it is of no
+            use, or could not be asked for what decides whether and how it is offered.
+        DevicesError: as `Calls.offered`.
 
     """
     uuid: str = pynvml.nvmlDeviceGetUUID(handle)
 
     def ask(name: str, function: Callable[[object], Any]) -> Any:  # noqa: ANN401 - pynvml is untyped
-        return calls.optional(uuid, name, lambda: function(handle))
+        return calls.lasting(uuid, name, lambda: function(handle))
+
+    def ask_surely(name: str, function: Callable[[object], Any]) -> Any:  # noqa: ANN401 - pynvml is untyped
+        return calls.offered(uuid, name, lambda: function(handle))
 
     pci = ask("pci", pynvml.nvmlDeviceGetPciInfo)
     address = short_bus_id(pci.busId) if pci is not None else None
     numa_node = physical_numa_node(sysfs, address) if address else None
-    capability = ask("compute capability", pynvml.nvmlDeviceGetCudaComputeCapability)
+    capability = ask_surely("compute capability", pynvml.nvmlDeviceGetCudaComputeCapability)
     ecc = ask("ecc mode", pynvml.nvmlDeviceGetEccMode)
     persistence = ask("persistence", pynvml.nvmlDeviceGetPersistenceMode)
     return Gpu(
         minor=pynvml.nvmlDeviceGetMinorNumber(handle),
         uuid=uuid,
         memory_bytes=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
-        product_name=ask("name", pynvml.nvmlDeviceGetName),
+        product_name=ask_surely("name", pynvml.nvmlDeviceGetName),
         brand=brand(ask("brand", pynvml.nvmlDeviceGetBrand)),
         architecture=architecture(ask("architecture", pynvml.nvmlDeviceGetArchitecture)),
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
@@ -82,15 +86,15 @@ def facts_of(handle: object, *, calls: Calls, driver: DriverFacts, sysfs: Path) 
         serial=ask("serial", pynvml.nvmlDeviceGetSerial),
         board_part_number=ask("part number", pynvml.nvmlDeviceGetBoardPartNumber),
         virtualization=VIRTUALIZATION.get(
-            ask("virtualization", pynvml.nvmlDeviceGetVirtualizationMode)
+            ask_surely("virtualization", pynvml.nvmlDeviceGetVirtualizationMode)
         ),
         nvlink_clique=ask("fabric", _clique),
-        mig_mode=mig_mode(ask("mig mode", pynvml.nvmlDeviceGetMigMode)),
+        mig_mode=mig_mode(ask_surely("mig mode", pynvml.nvmlDeviceGetMigMode)),
     )
 
 
 def mig_mode(modes: "list[int] | None") -> MigMode:
-    """Name the current mode; a GPU that does not answer has no MIG."""
+    """Name the current mode; a GPU that does not offer any has no MIG."""
     if modes is None:
         return MigMode.UNSUPPORTED
     return MigMode.ENABLED if modes[0] == pynvml.NVML_DEVICE_MIG_ENABLE else MigMode.DISABLED

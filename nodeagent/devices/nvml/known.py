@@ -4,7 +4,7 @@ A rescan asks only for what changes when hardware, MIG mode or partitions do; a 
 now and then none, costs a full discovery (node-agent.md 5.6).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -51,13 +51,18 @@ class KnownGpus:
     note: Note
     progress: Callable[[], None]
     gpus: dict[str, Gpu] = field(default_factory=dict)
-    """By UUID; a lost GPU stays, as it was last known."""
+    """By UUID; one that is lost or does not answer stays, as it was last known."""
 
     handles: dict[str, Any] = field(default_factory=dict)
     """NVML's handles by UUID, of partitions that exist, too."""
 
     profiles: dict[str, tuple[MigProfile, ...]] = field(default_factory=dict)
-    _lost: set[str] = field(default_factory=set, init=False)
+    _answering: dict[str, Any] = field(default_factory=dict, init=False)
+    """Handles of whole GPUs at the last look."""
+
+    _silent: set[str] = field(default_factory=set, init=False)
+    """Known GPUs that did not answer at the last look."""
+
     _outline: Outline | None = field(default=None, init=False)
     _rescans: int = field(default=0, init=False)
 
@@ -93,27 +98,53 @@ class KnownGpus:
 
     def _look(self) -> Outline:
         """Return what shows that something changed, by few and cheap calls."""
-        outline = []
-        seen: dict[str, Any] = {}
-        for uuid, handle in self._reachable():
-            seen[uuid] = handle
-            modes = self.calls.optional(
-                uuid, "mig mode", partial(pynvml.nvmlDeviceGetMigMode, handle)
-            )
-            there = dict(mig_devices(handle)) if modes and modes[0] else {}
-            seen |= there
-            outline.append((uuid, str(modes), *there))
-        self._lost = {
+        outline: list[tuple[str, ...]] = []
+        self._answering, has_silent_index = self._reachable()
+        self._silent = {
             uuid
-            for uuid in self.gpus.keys() - seen.keys()
-            if probe(self.handles[uuid]) == pynvml.NVML_ERROR_GPU_IS_LOST
+            for uuid in self.gpus.keys() - self._answering.keys()
+            if self._is_silent(uuid, has_silent_index=has_silent_index)
         }
-        if not outline and not self._lost:
+        seen = dict(self._answering)
+        for uuid in self._silent:
+            seen |= self._known_handles(uuid)
+        for uuid, handle in self._answering.items():
+            try:
+                modes, there = self._mig_of(uuid, handle)
+            except (pynvml.NVMLError, GpuLostError) as error:
+                self.note("warning", "mig devices not listed", gpu=uuid, reason=str(error))
+                outline.append((uuid, "not listed"))
+                seen = self._known_handles(uuid) | seen
+            else:
+                seen |= there
+                outline.append((uuid, str(modes), *there))
+        if not outline and not self._silent:
             self._explain_none()
-        self.handles = {uuid: self.handles[uuid] for uuid in self._lost} | seen
+        self.handles = seen
         return tuple(outline)
 
-    def _reachable(self) -> Iterator[tuple[str, Any]]:
+    def _mig_of(self, uuid: str, handle: object) -> tuple[list[int] | None, dict[str, Any]]:
+        modes = self.calls.offered(uuid, "mig mode", partial(pynvml.nvmlDeviceGetMigMode, handle))
+        is_on = modes is not None and modes[0]
+        return modes, mig_devices(uuid, handle, calls=self.calls) if is_on else {}
+
+    def _is_silent(self, uuid: str, *, has_silent_index: bool) -> bool:
+        """Tell whether a known GPU that was not seen may still be there."""
+        code = probe(self.handles[uuid])
+        if has_silent_index:
+            return bool(code != pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        return bool(code == pynvml.NVML_ERROR_GPU_IS_LOST)
+
+    def _known_handles(self, uuid: str) -> dict[str, Any]:
+        """Return the handles of a GPU and its partitions, as last known."""
+        partitions = self.gpus[uuid].partitions if uuid in self.gpus else ()
+        known = (uuid, *(partition.uuid for partition in partitions))
+        return {each: self.handles[each] for each in known if each in self.handles}
+
+    def _reachable(self) -> tuple[dict[str, Any], bool]:
+        """Return the handles of GPUs by UUID, and whether some GPU did not answer for itself."""
+        found = {}
+        has_silent = False
         for index in range(required(pynvml.nvmlDeviceGetCount)):
             try:
                 handle = pynvml.nvmlDeviceGetHandleByIndex(index)
@@ -121,9 +152,11 @@ class KnownGpus:
             except pynvml.NVMLError as error:
                 refuse_without_driver(error)
                 self.note("warning", "gpu not reachable", nvml_index=index, reason=str(error))
+                has_silent = True
             else:
-                yield uuid, handle
+                found[uuid] = handle
             self.progress()
+        return found, has_silent
 
     def _explain_none(self) -> None:
         waiting = [
@@ -146,7 +179,7 @@ class KnownGpus:
         found: dict[str, Gpu] = {}
         failed: set[str] = set()
         addresses: set[str | None] = set()
-        for uuid, handle in self._reachable():
+        for uuid, handle in self._answering.items():
             try:
                 gpu = facts_of(handle, calls=self.calls, driver=driver, sysfs=self.settings.sysfs)
                 addresses.add(gpu.pci_bus_id)
@@ -159,7 +192,7 @@ class KnownGpus:
             except GpuLostError:
                 failed.add(uuid)
             self.progress()
-        known = self.gpus.keys() & (self._lost | failed)
+        known = self.gpus.keys() & (self._silent | failed)
         self.gpus = found | {uuid: self.gpus[uuid] for uuid in sorted(known)}
         self._compare_with_pci_tree(addresses)
         return not failed

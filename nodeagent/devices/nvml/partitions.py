@@ -15,7 +15,7 @@ import pynvml
 from nodeagent.devices.control import Instance
 from nodeagent.devices.mig import BYTES_PER_MEBIBYTE, MigProfile, Partition, places
 from nodeagent.devices.model import Gpu
-from nodeagent.devices.nvml.calls import Calls
+from nodeagent.devices.nvml.calls import Calls, refuse_without_driver
 from nodeagent.devices.nvml.names import MIG_PROFILES, mig_profile_name
 
 WITHOUT_COMPUTE: Final = -1
@@ -37,13 +37,19 @@ class Found:
 
 
 def profiles_of(gpu: Gpu, handle: object, *, calls: Calls) -> tuple[MigProfile, ...]:
-    """List the GPU instance profiles with their places; none where MIG is not offered."""
+    """List the GPU instance profiles with their places; none where MIG is not offered.
+
+    Raises:
+        pynvml.NVMLError: they cannot be listed now.
+        DevicesError: as `Calls.offered`.
+
+    """
     found = []
     for index in MIG_PROFILES:
         info = _profile_info(gpu, handle, index, calls=calls)
         if info is None:
             continue
-        where = calls.optional(gpu.uuid, f"places {index}", partial(_places, handle, info.id))
+        where = calls.offered(gpu.uuid, f"places {index}", partial(_places, handle, info.id))
         if where:
             found.append(_profile(gpu, index, info, where))
     # Two indices can name one profile; it is offered once.
@@ -84,6 +90,7 @@ def instances_of(
 
     Raises:
         pynvml.NVMLError: they cannot be listed.
+        DevicesError: as `Calls.offered`.
 
     """
     return tuple(
@@ -106,19 +113,27 @@ def _gpu_instances(handle: object, profile_id: int) -> Iterator[object]:
     yield from (room[index] for index in range(count.value))
 
 
-def mig_devices(handle: object) -> Iterator[tuple[str, Any]]:
-    """Yield the UUIDs and handles of the MIG devices of a GPU; empty slots yield nothing."""
-    try:
-        count = pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)
-    except pynvml.NVMLError:
-        return
-    for index in range(count):
+def mig_devices(uuid: str, handle: object, *, calls: Calls) -> dict[str, Any]:
+    """Return the handles of a GPU's MIG devices by UUID; empty slots have none.
+
+    Raises:
+        pynvml.NVMLError: they cannot be listed now.
+        DevicesError: as `Calls.offered`.
+
+    """
+    count = calls.offered(
+        uuid, "most mig devices", partial(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle)
+    )
+    found = {}
+    for index in range(count or 0):
         try:
             device = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
-            yield pynvml.nvmlDeviceGetUUID(device), device
+            found[pynvml.nvmlDeviceGetUUID(device)] = device
         except pynvml.NVMLError as error:
             if error.value not in EMPTY_SLOT:
+                refuse_without_driver(error)
                 raise
+    return found
 
 
 def compute_instances(gpu_instance: object) -> Iterator[object]:
@@ -137,7 +152,7 @@ def _found(gpu_instance: object, *, calls: Calls, gpu: Gpu, slices: int) -> Foun
         pynvml.nvmlComputeInstanceGetInfo_v2(compute) for compute in compute_instances(gpu_instance)
     ]
     first = computes[0] if computes else None
-    attributes = first and calls.optional(
+    attributes = first and calls.offered(
         gpu.uuid, "attributes", lambda: pynvml.nvmlDeviceGetAttributes_v2(first.device)
     )
     is_whole = len(computes) == 1 and (
@@ -158,7 +173,7 @@ def _found(gpu_instance: object, *, calls: Calls, gpu: Gpu, slices: int) -> Foun
 
 
 def _profile_info(gpu: Gpu, handle: object, index: int, *, calls: Calls) -> Any:  # noqa: ANN401 - pynvml is untyped
-    newer = calls.optional(
+    newer = calls.offered(
         gpu.uuid,
         f"profile {index}",
         lambda: pynvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index, version=2),
@@ -166,7 +181,7 @@ def _profile_info(gpu: Gpu, handle: object, index: int, *, calls: Calls) -> Any:
     if newer is not None:
         return newer
     # Drivers before 470 have the older call alone; both refuse a profile that is not there.
-    return calls.optional(
+    return calls.offered(
         gpu.uuid,
         f"profile {index} v1",
         lambda: pynvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index, version=1),

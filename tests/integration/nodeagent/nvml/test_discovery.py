@@ -290,6 +290,72 @@ def test_a_gpu_that_does_not_answer_a_second_discovery_stays_and_is_asked_again(
     assert known[0].driver_version == "580.95.05"
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "nvmlDeviceGetHandleByIndex_v2",
+        "nvmlDeviceGetMigMode",
+        "nvmlDeviceGetMaxMigDeviceCount",
+        "nvmlDeviceGetMigDeviceHandleByIndex",
+    ],
+)
+def test_partitions_and_their_readings_stay_while_one_question_about_them_fails(
+    machine: FakeMachine, connect: Connect, question: str
+) -> None:
+    cut, other = machine.add("A100-40", mig=1), machine.add("L4")
+    machine.has_partitions(f"gi {cut} 1 19 4", f"ci {cut} 1 0 0")
+    gpus = connect()
+    known = {gpu.uuid: gpu for gpu in gpus.discover()}
+    partition = known[cut].partitions[0].uuid
+
+    for code in (10, 15, 999):
+        machine.codes[question, cut] = code
+        machine.write()
+        assert {gpu.uuid: gpu for gpu in gpus.discover()} == known
+        assert {reading.uuid for reading in gpus.read()} == {partition, other}
+
+    machine.codes.clear()
+    machine.write()
+    assert {gpu.uuid: gpu for gpu in gpus.discover()} == known
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "nvmlDeviceGetAttributes_v2",
+        "nvmlDeviceGetGpuInstanceProfileInfoV",
+        "nvmlDeviceGetName",
+        "nvmlDeviceGetVirtualizationMode",
+    ],
+)
+def test_a_gpu_is_offered_once_all_is_known_that_decides_how(
+    machine: FakeMachine, connect: Connect, question: str
+) -> None:
+    sick, other = machine.add("A100-40", mig=1), machine.add("L4")
+    machine.has_partitions(f"gi {sick} 1 19 4", f"ci {sick} 1 0 0")
+    machine.codes[question, sick] = 999
+    machine.write()
+    gpus = connect()
+
+    assert [gpu.uuid for gpu in gpus.discover()] == [other]
+    machine.codes.clear()
+    machine.write()
+    assert [len(gpu.partitions) for gpu in gpus.discover()] == [1, 0]
+
+
+def test_a_fact_that_is_not_told_again_is_what_it_was(
+    machine: FakeMachine, connect: Connect
+) -> None:
+    machine.add("H100-80", serial=4711, clique=7)
+    gpus = connect()
+    (known,) = gpus.discover()
+    for question in ("GetSerial", "GetGpuFabricInfoV", "GetEccMode", "GetPciInfo_v3"):
+        machine.codes[f"nvmlDevice{question}", known.uuid] = 999
+    machine.add("L4")
+
+    assert gpus.discover()[0] == known
+
+
 def test_a_node_whose_gpus_all_belong_to_vfio_has_a_driver_and_no_gpu(
     machine: FakeMachine, connect: Connect
 ) -> None:
