@@ -18,7 +18,7 @@ from nodeagent.devices.control import Instance
 from nodeagent.devices.details import Details
 from nodeagent.devices.errors import DriverTimeoutError
 from nodeagent.devices.events import DriverEvent, Vitals
-from nodeagent.devices.gpu_process import GpuProcess
+from nodeagent.devices.gpu_process import ProcessesByDevice
 from nodeagent.devices.mig import Partition
 from nodeagent.devices.model import Device, Gpu, Inventory, Reading, Source
 from nodeagent.devices.profiles import MEBIBYTE, PROFILES, Board, gpus
@@ -140,10 +140,11 @@ class SimulatedGpus:
                 for reading in self._readings
             )
 
-    def processes(self) -> tuple[GpuProcess, ...]:
+    def processes(self) -> ProcessesByDevice:
         """Return none: nothing can run on what does not exist."""
         self.faults.pass_through()
-        return ()
+        with self._lock:
+            return {reading.device: () for reading in self._readings}
 
     def events(self) -> tuple[DriverEvent, ...]:
         return self.faults.events(self._gpus)

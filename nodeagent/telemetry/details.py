@@ -5,13 +5,13 @@ enough, and cost a tenth of what they would cost each second (node-agent.md 6.1)
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from nodeagent.devices.details import Details, DetailsReader, DeviceProcess
-from nodeagent.devices.gpu_process import GpuProcess, ProcessLister
+from nodeagent.devices.gpu_process import GpuProcess, ProcessesByDevice, ProcessLister
 from nodeagent.usage.procfs import Procfs
 
 DETAILS_SECONDS: Final = 10.0
@@ -66,14 +66,20 @@ class DetailsLook:
         self._looked_at = self._listed_at = None
 
     def _with_processes(self, details: Details) -> Details:
-        processes = self._processes.get(details.device, ())
+        processes = self._processes.get(details.device)
+        if processes is None:
+            return details
         return replace(details, process_count=len(processes), processes=processes[:PROCESSES_TOLD])
 
-    def _by_device(self, listed: Iterable[GpuProcess]) -> dict[str, tuple[DeviceProcess, ...]]:
-        found: dict[str, list[DeviceProcess]] = {}
-        for one in sorted(listed, key=lambda process: (-(process.memory_bytes or 0), process.pid)):
-            found.setdefault(one.device, []).append(self._named(one))
-        return {device: tuple(processes) for device, processes in found.items()}
+    def _by_device(self, listed: ProcessesByDevice) -> dict[str, tuple[DeviceProcess, ...]]:
+        return {
+            device: tuple(
+                self._named(one)
+                for one in sorted(processes, key=lambda each: (-(each.memory_bytes or 0), each.pid))
+            )
+            for device, processes in listed.items()
+            if processes is not None
+        }
 
     def _named(self, listed: GpuProcess) -> DeviceProcess:
         process = self.procfs.find(listed.pid)

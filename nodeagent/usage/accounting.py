@@ -53,26 +53,33 @@ class Accounting:
     pods: ClaimPods
     procfs: Procfs = field(default_factory=Procfs)
     _seen: frozenset[tuple[str, int, str]] = field(default=frozenset(), init=False)
-    _told: frozenset[tuple[str, int, str]] = field(default=frozenset(), init=False)
+    _lasting: tuple[UnaccountedUse, ...] = field(default=(), init=False)
     _is_hidden: bool = field(default=False, init=False)
 
     def look(self) -> tuple[UnaccountedUse, ...]:
         """Return the uses that were found at this look and at the one before; tell of new ones.
+
+        Of a device whose processes the driver does not tell now, what was known stays.
 
         Raises:
             DevicesError: the driver could not be asked.
 
         """
         holding = [entry for entry in self.entries().values() if entry.holds_devices]
-        found = tuple(self._judged(self.lister.processes(), holding))
+        listed = self.lister.processes()
+        untold = {device for device, processes in listed.items() if processes is None}
+        every = (one for processes in listed.values() for one in processes or ())
+        found = tuple(self._judged(every, holding))
         lasting = tuple(one for one in found if one.identity in self._seen)
+        told = {one.identity for one in self._lasting}
         for one in lasting:
-            if one.identity not in self._told:
+            if one.identity not in told:
                 _tell(one)
-        self._seen = frozenset(one.identity for one in found)
-        self._told = frozenset(one.identity for one in lasting)
-        UNACCOUNTED.set(len(lasting))
-        return lasting
+        kept = {identity for identity in self._seen if identity[0] in untold}
+        self._seen = frozenset(one.identity for one in found) | kept
+        self._lasting = (*lasting, *(one for one in self._lasting if one.device in untold))
+        UNACCOUNTED.set(len(self._lasting))
+        return self._lasting
 
     def _judged(
         self, listed: Iterable[GpuProcess], holding: list[Entry]

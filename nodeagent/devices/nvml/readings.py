@@ -73,24 +73,31 @@ def memory_of(uuid: str, handle: object, *, calls: Calls) -> Any:  # noqa: ANN40
     ) or calls.optional(uuid, "memory v1", lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
 
 
-def processes_on(device: str, uuid: str, handle: object, *, calls: Calls) -> tuple[GpuProcess, ...]:
-    """List the processes that compute or draw on a device, each once; none where unknown.
+def processes_on(
+    device: str, uuid: str, handle: object, *, calls: Calls
+) -> tuple[GpuProcess, ...] | None:
+    """List the processes that compute or draw on a device, each once; `None` if not told now.
 
     Raises:
-        DevicesError: as `Calls.optional`.
+        DevicesError: as `Calls.offered`.
 
     """
-    computing = calls.optional(
-        uuid, "processes", lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    )
-    drawing = calls.optional(
-        uuid, "graphics processes", lambda: pynvml.nvmlDeviceGetGraphicsRunningProcesses(handle)
-    )
-    # Clients of a control daemon; the driver lists them apart.
-    sharing = calls.optional(
-        uuid, "mps processes", lambda: pynvml.nvmlDeviceGetMPSComputeRunningProcesses(handle)
-    )
-    listed = (*(drawing or ()), *(sharing or ()), *(computing or ()))
+    try:
+        computing = calls.offered(
+            uuid, "processes", lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+        )
+        drawing = calls.offered(
+            uuid, "graphics processes", lambda: pynvml.nvmlDeviceGetGraphicsRunningProcesses(handle)
+        )
+        # Clients of a control daemon; the driver lists them apart.
+        sharing = calls.offered(
+            uuid, "mps processes", lambda: pynvml.nvmlDeviceGetMPSComputeRunningProcesses(handle)
+        )
+    except pynvml.NVMLError:
+        return None
+    if computing is None:
+        return None
+    listed = (*(drawing or ()), *(sharing or ()), *computing)
     by_pid = {one.pid: one.usedGpuMemory for one in listed}
     return tuple(
         GpuProcess(device=device, pid=pid, memory_bytes=memory)

@@ -14,7 +14,7 @@ from nodeagent.devices.control import Instance
 from nodeagent.devices.details import Details
 from nodeagent.devices.errors import BusyError, NoDriverError, UnsupportedError
 from nodeagent.devices.events import DriverEvent, Vitals
-from nodeagent.devices.gpu_process import GpuProcess
+from nodeagent.devices.gpu_process import GpuProcess, ProcessesByDevice
 from nodeagent.devices.mig import device_name
 from nodeagent.devices.model import Gpu, Reading
 from nodeagent.devices.nvml import actions, library
@@ -101,11 +101,11 @@ class NvmlSession:
             self.discover()
         return self._from_each(self._details_of)
 
-    def processes(self) -> tuple[GpuProcess, ...]:
+    def processes(self) -> ProcessesByDevice:
         """List the processes of every device that `read` reads."""
         if not self._is_open or self._has_changed:
             self.discover()
-        return self._from_each(self._processes_of)
+        return dict(self._from_each(self._processes_of))
 
     def vitals(self) -> tuple[Vitals, ...]:
         """Look at the health of every GPU that was ever found."""
@@ -208,9 +208,12 @@ class NvmlSession:
             self.progress()
         return tuple(found)
 
-    def _processes_of(self, gpu: Gpu, handle: object) -> Iterator[GpuProcess]:
+    def _processes_of(
+        self, gpu: Gpu, handle: object
+    ) -> Iterator[tuple[str, tuple[GpuProcess, ...] | None]]:
         for part in self._parts_of(gpu, handle):
-            yield from processes_on(part.name, part.uuid, part.handle, calls=self._calls)
+            listed = processes_on(part.name, part.uuid, part.handle, calls=self._calls)
+            yield part.name, listed
 
     def _readings_of(self, gpu: Gpu, handle: object) -> Iterator[Reading]:
         for part in self._parts_of(gpu, handle):

@@ -27,7 +27,7 @@ from nodeagent.devices.errors import (
     NoDriverError,
 )
 from nodeagent.devices.events import DriverEvent, Vitals
-from nodeagent.devices.gpu_process import GpuProcess
+from nodeagent.devices.gpu_process import ProcessesByDevice
 from nodeagent.devices.model import Gpu, Reading, Source
 from nodeagent.devices.nodes import missing_nodes
 from nodeagent.devices.settings import Settings
@@ -110,8 +110,8 @@ class WorkerGpus:
     def details(self) -> tuple[Details, ...]:
         return self._look("details", result=tuple[Details, ...])
 
-    def processes(self) -> tuple[GpuProcess, ...]:
-        return self._look("processes", result=tuple[GpuProcess, ...])
+    def processes(self) -> ProcessesByDevice:
+        return self._look("processes", result=ProcessesByDevice)
 
     def events(self) -> tuple[DriverEvent, ...]:
         drained = []

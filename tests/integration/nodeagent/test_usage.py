@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from nodeagent.claims.entry import Entry
 from nodeagent.devices.errors import NoDriverError
-from nodeagent.devices.gpu_process import GpuProcess
+from nodeagent.devices.gpu_process import GpuProcess, ProcessesByDevice
 from nodeagent.fields import Json, JsonObject
 from nodeagent.kube.errors import NotFoundError, UnreachableError
 from nodeagent.usage.accounting import Accounting, UnaccountedUse
@@ -36,6 +36,9 @@ class Node:
     directory: Path
     seconds: float = 0.0
     listed: list[GpuProcess] = field(default_factory=list)
+    untold: str = ""
+    """A device whose processes the driver does not tell."""
+
     entries: dict[str, Entry] = field(default_factory=dict)
     reserved: dict[str, tuple[str, ...]] = field(default_factory=dict)
     requests: int = 0
@@ -68,10 +71,15 @@ class Node:
         metadata: JsonObject = {"uid": uid, "namespace": namespace, "name": name}
         return {"metadata": metadata, "status": {"reservedFor": pods}}
 
-    def processes(self) -> tuple[GpuProcess, ...]:
+    def processes(self) -> ProcessesByDevice:
         if not self.has_driver:
             raise NoDriverError("unloaded")
-        return tuple(self.listed)
+        return {
+            device: None
+            if device == self.untold
+            else tuple(one for one in self.listed if one.device == device)
+            for device in ("gpu-0", "gpu-1")
+        }
 
     def file_of(self, claim_uid: str) -> Path:
         return self.directory / f"{claim_uid}.json"
@@ -130,6 +138,20 @@ def test_a_pod_on_the_device_of_its_claim_is_accounted_for_and_costs_one_request
         node.seconds += 30
         node.accounting.look()
     assert node.requests == 1
+
+
+def test_a_use_stays_and_is_told_once_while_the_driver_does_not_tell_of_its_device(
+    node: Node,
+) -> None:
+    node.run(7, None, on="gpu-0")
+    with capture_logs() as logs:
+        known = node.unaccounted()
+        node.untold = "gpu-0"
+        assert node.unaccounted() == known
+        node.untold = ""
+        assert node.accounting.look() == known
+
+    assert len(known) == len(logs) == 1
 
 
 def test_whoever_has_no_claim_on_a_device_is_reported_with_the_reason_and_left_alone(

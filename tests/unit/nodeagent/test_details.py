@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nodeagent.devices.details import Details, DeviceProcess
-from nodeagent.devices.gpu_process import GpuProcess
+from nodeagent.devices.gpu_process import GpuProcess, ProcessesByDevice
 from nodeagent.telemetry.details import PROCESSES_TOLD, DetailsLook
 from nodeagent.usage.procfs import Procfs
 
@@ -15,18 +15,19 @@ CONTAINER = "c" * 64
 
 @dataclass
 class CountedGpus:
-    """Two devices whose every look is counted."""
+    """Three devices whose every look is counted; the last one's processes are not told."""
 
     listed: tuple[GpuProcess, ...] = ()
     looks: list[str] = field(default_factory=list)
 
     def details(self) -> tuple[Details, ...]:
         self.looks.append("details")
-        return Details(device="gpu-0", fan_percent=30), Details(device="gpu-1")
+        others = (Details(device=f"gpu-{minor}") for minor in (1, 2))
+        return Details(device="gpu-0", fan_percent=30), *others
 
-    def processes(self) -> tuple[GpuProcess, ...]:
+    def processes(self) -> ProcessesByDevice:
         self.looks.append("processes")
-        return self.listed
+        return {"gpu-0": self.listed, "gpu-1": (), "gpu-2": None}
 
 
 def a_process(root: Path, pid: int, cgroup: str) -> None:
@@ -74,6 +75,7 @@ def test_a_process_is_told_with_its_pod_and_container_and_one_of_nobody_without(
     )
     assert details["gpu-0"].fan_percent == 30
     assert (details["gpu-1"].process_count, details["gpu-1"].processes) == (0, ())
+    assert (details["gpu-2"].process_count, details["gpu-2"].processes) == (None, None)
 
 
 def test_of_many_processes_those_with_the_most_memory_are_told_and_all_are_counted(

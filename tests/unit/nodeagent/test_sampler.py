@@ -8,7 +8,7 @@ import pytest
 from nodeagent.devices.details import Details
 from nodeagent.devices.errors import DriverChangedError, DriverTimeoutError, NoDriverError
 from nodeagent.devices.events import DriverEvent, Vitals
-from nodeagent.devices.gpu_process import GpuProcess
+from nodeagent.devices.gpu_process import ProcessesByDevice
 from nodeagent.devices.model import Gpu, Inventory, Reading, Source
 from nodeagent.telemetry import sampler as sampler_module
 from nodeagent.telemetry.details import DetailsLook
@@ -43,9 +43,9 @@ class ScriptedGpus:
         self.threads.add(threading.current_thread().name)
         return (Details(device="gpu-0", fan_percent=30),)
 
-    def processes(self) -> tuple[GpuProcess, ...]:
+    def processes(self) -> ProcessesByDevice:
         self.threads.add(threading.current_thread().name)
-        return ()
+        return {}
 
     def events(self) -> tuple[DriverEvent, ...]:
         return ()

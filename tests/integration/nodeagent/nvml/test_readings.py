@@ -4,6 +4,7 @@ import pytest
 
 from nodeagent.devices.details import Details
 from nodeagent.devices.events import RecoveryAction
+from nodeagent.devices.gpu_process import GpuProcess
 from nodeagent.devices.settings import MigPolicy
 from tests.fake_nvml.machine import FakeMachine
 from tests.integration.nodeagent.nvml.conftest import Connect
@@ -123,10 +124,14 @@ def test_processes_are_listed_by_the_device_that_they_use(
     ]
     machine.change(lost, lost=1)
 
-    assert [(one.device, one.pid, one.memory_bytes) for one in gpus.processes()] == [
-        ("gpu-0", 10, 500),
-        ("gpu-1-mig-3g20gb-9-4", 11, 600),
-    ]
+    part = "gpu-1-mig-3g20gb-9-4"
+    assert gpus.processes() == {
+        "gpu-0": (GpuProcess(device="gpu-0", pid=10, memory_bytes=500),),
+        part: (GpuProcess(device=part, pid=11, memory_bytes=600),),
+    }
+    machine.codes["nvmlDeviceGetComputeRunningProcesses_v3", whole] = 999
+    machine.write()
+    assert gpus.processes()["gpu-0"] is None
 
 
 def test_details_are_in_the_wires_units_and_what_a_board_does_not_tell_is_not_reported(
