@@ -148,7 +148,12 @@ def _of_gpu(details: DeviceDetails) -> tuple[Group, ...]:
 
 
 def _row(label: str, value: int | None, unit: str = "") -> Row:
-    return _words(label, None if value is None else f"{value:,} {unit}".replace(",", " ").strip())
+    return _words(label, None if value is None else f"{_number(value)} {unit}".strip())
+
+
+def _number(value: int) -> str:
+    """Group digits by threes where there are more than four, as clocks elsewhere have none."""
+    return str(value) if abs(value) < 10_000 else f"{value:,}".replace(",", " ")  # noqa: PLR2004
 
 
 def _words(label: str, words: str | None) -> Row:
