@@ -18,11 +18,15 @@ TOO_HOT: Final = 0x40
 
 @dataclass(slots=True)
 class Physician:
-    """Looks at GPUs, and remembers of each how many looks in a row failed unexplained."""
+    """Looks at GPUs, and remembers of each how many looks in a row failed unexplained.
+
+    A question that fails says nothing of a GPU: what only a reset can end stays as it was told.
+    """
 
     calls: Calls
     dev: Path
     _unknown_errors: dict[str, int] = field(default_factory=dict)
+    _advised: dict[str, RecoveryAction | None] = field(default_factory=dict)
 
     def look_at(
         self, uuid: str, minor: int, handle: object, *, is_monitored: bool | None
@@ -59,12 +63,14 @@ class Physician:
         nodes: tuple[str, ...],
     ) -> Vitals:
         def ask(name: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - pynvml is untyped
-            return self.calls.optional(uuid, name, call)
+            return self.calls.lasting(uuid, name, call)
 
         failures = self._unknown_errors.get(uuid, 0) + 1
         self._unknown_errors[uuid] = failures if code == pynvml.NVML_ERROR_UNKNOWN else 0
         modes = ask("mig mode", lambda: pynvml.nvmlDeviceGetMigMode(handle))
-        reasons = ask("clocks", lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
+        reasons = self.calls.optional(
+            uuid, "clocks", lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
+        )
         retired = ask(
             "retired pages", lambda: pynvml.nvmlDeviceGetRetiredPagesPendingStatus(handle)
         )
@@ -74,7 +80,7 @@ class Physician:
             is_lost=False,
             is_monitored=is_monitored,
             needs_reset=code == pynvml.NVML_ERROR_RESET_REQUIRED,
-            recovery_action=ask("recovery action", lambda: recovery_action(handle)),
+            recovery_action=self._advice(uuid, handle),
             row_remap=ask("row remap", lambda: _row_remap(handle)),
             ecc_corrected=ask("corrected ecc", lambda: _ecc(handle, corrected=True)),
             ecc_uncorrected=ask("uncorrected ecc", lambda: _ecc(handle, corrected=False)),
@@ -84,6 +90,17 @@ class Physician:
             unknown_errors=self._unknown_errors[uuid],
             missing_nodes=nodes,
         )
+
+    def _advice(self, uuid: str, handle: object) -> RecoveryAction | None:
+        try:
+            self._advised[uuid] = self.calls.offered(
+                uuid, "recovery action", lambda: recovery_action(handle)
+            )
+        except pynvml.NVMLError:
+            # That there was nothing to do says nothing of what came since.
+            before = self._advised.get(uuid)
+            return None if before is RecoveryAction.NONE else before
+        return self._advised[uuid]
 
 
 def probe(handle: object) -> int:

@@ -18,6 +18,7 @@ from tests.fake_nvml.machine import DOUBLE_BIT_ECC, RECOVERY_ACTION, XID, FakeMa
 from tests.integration.nodeagent.nvml.conftest import Connect
 
 PATIENCE_SECONDS = 20
+NO_ROWS = RowRemap(corrected=0, uncorrected=0, is_pending=False, has_failed=False)
 
 
 def wait_for(look: Callable[[], object]) -> None:
@@ -135,6 +136,31 @@ def test_vitals_tell_of_every_kind_of_trouble(machine: FakeMachine, connect: Con
     assert found[well].has_retired_pages_pending is None
     assert found[pending].is_mig_mode_pending
     assert found[newer].recovery_action is RecoveryAction.UNKNOWN
+
+
+def test_trouble_stays_while_a_question_about_it_fails_and_advice_of_none_becomes_unknown(
+    machine: FakeMachine, connect: Connect
+) -> None:
+    sick = machine.add("H100-80", recovery=1, rows="0,0,0,1", uncorrected=2)
+    well = machine.add("H100-80", recovery=0)
+    gpus = connect()
+    gpus.discover()
+    wait_for(lambda: is_watching(gpus))
+    known = vitals_of(gpus, sick)
+
+    for question in ("GetFieldValues", "GetRemappedRows", "GetTotalEccErrors", "GetMigMode"):
+        machine.codes[f"nvmlDevice{question}", ""] = 999
+    machine.write()
+    still = vitals_of(gpus, sick)
+
+    assert (still.recovery_action, still.row_remap) == (known.recovery_action, known.row_remap)
+    assert (still.recovery_action, still.ecc_uncorrected) == (RecoveryAction.GPU_RESET, 2)
+    assert still.is_mig_mode_pending is False
+    assert vitals_of(gpus, well).recovery_action is None
+    machine.codes.clear()
+    machine.change(sick, recovery=0, rows="0,0,0,0")
+    assert vitals_of(gpus, sick).recovery_action is RecoveryAction.NONE
+    assert vitals_of(gpus, sick).row_remap == NO_ROWS
 
 
 @pytest.mark.parametrize(
