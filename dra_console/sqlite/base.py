@@ -2,7 +2,11 @@
 
 SQLite tells nobody. Who finds another writer at work sleeps and looks again, by itself after 1,
 2, 5, 10, 15, 20, 25 ms and so on up to 100 ms, however soon the other is done; where somebody
-writes most of the time that is how long everybody else waits. Here they look every millisecond.
+writes most of the time that is how long everybody else waits. Here nobody waits much longer
+than the other writes: at first they look every millisecond, then after each tenth of their wait.
+
+Not more often than that: each look takes Python's lock from the very writer that is waited for,
+and two that take turns after every transaction each read anew what the other has changed.
 """
 
 import sqlite3
@@ -11,11 +15,11 @@ from typing import Final
 
 from django.db.backends.sqlite3 import base
 
-PAUSE_SECONDS: Final = 0.001
-PATIENT_SECONDS: Final = 0.2
-"""Who has waited for so long waits for somebody slow, and looks less often."""
+SHORTEST_PAUSE_SECONDS: Final = 0.001
+LONGEST_PAUSE_SECONDS: Final = 0.1
+PAUSE_OF_WAIT: Final = 0.1
+"""A pause is so much of the wait before it."""
 
-PATIENT_PAUSE_SECONDS: Final = 0.01
 PRIMARY_CODE: Final = 0xFF
 """The part of an extended error code that says what kind of error it is."""
 
@@ -44,6 +48,7 @@ def _begin(connection: sqlite3.Connection, *, timeout_seconds: float) -> None:
             is_busy = error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_BUSY
             if not is_busy or waited >= timeout_seconds:
                 raise
-            time.sleep(PAUSE_SECONDS if waited < PATIENT_SECONDS else PATIENT_PAUSE_SECONDS)
+            pause = max(SHORTEST_PAUSE_SECONDS, waited * PAUSE_OF_WAIT)
+            time.sleep(min(pause, LONGEST_PAUSE_SECONDS))
         else:
             return
