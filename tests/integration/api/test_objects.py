@@ -57,11 +57,12 @@ def test_an_object_reads_as_in_kubernetes_with_its_version_as_etag(
     assert answer.headers["X-Mirror-ResourceVersion"] == "100"
 
 
-def test_one_device_and_one_pool_read_as_in_their_lists(as_admin: Client) -> None:
+def test_one_device_and_one_pool_read_as_in_their_lists_but_for_details(as_admin: Client) -> None:
     [device, *_] = as_admin.get("/api/v1/devices/").json()["items"]
     [pool, *_] = as_admin.get("/api/v1/pools/").json()["items"]
 
-    assert as_admin.get("/api/v1/devices/gpu.nvidia.com/gpu-01/gpu-0/").json() == device
+    alone = as_admin.get("/api/v1/devices/gpu.nvidia.com/gpu-01/gpu-0/").json()
+    assert alone == {**device, "details": None}
     assert as_admin.get("/api/v1/pools/gpu.nvidia.com/gpu-01/").json() == pool
     assert as_admin.get("/api/v1/devices/gpu.nvidia.com/gpu-01/gpu-9/").status_code == 404
     assert as_admin.get("/api/v1/pools/gpu.nvidia.com/gpu-99/").status_code == 404
