@@ -46,7 +46,6 @@ FIRST_POINTS: Final = (
     WritePoint.FINALIZER,
     WritePoint.NOTE,
     WritePoint.ALLOCATION,
-    WritePoint.RESERVATION,
     WritePoint.BINDING,
     WritePoint.NOTE_WITHDRAWAL,
     WritePoint.DISOWNING,
@@ -54,6 +53,7 @@ FIRST_POINTS: Final = (
     WritePoint.FINALIZER_REMOVAL,
 )
 LATER_POINTS: Final = (
+    WritePoint.RESERVATION,
     WritePoint.CONFIRMATION,
     WritePoint.NOTE_SETTLING,
     WritePoint.FINALIZER_REMOVAL,
