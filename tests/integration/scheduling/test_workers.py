@@ -130,8 +130,15 @@ def test_killed_and_frozen_workers_give_no_device_twice_and_the_others_finish(
     finished = watch_over(api, seconds=PATIENCE_SECONDS, wanted=CLAIMS)
 
     assert finished == CLAIMS, console.logs()
-    bound = [pod for pod in api.list(PODS).items if _node_of(pod)]
-    assert len(bound) == CLAIMS // 2
+    # A pod is bound after its devices were written.
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(bound_pods(api)) < CLAIMS // 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert len(bound_pods(api)) == CLAIMS // 2, console.logs()
+
+
+def bound_pods(api: Client) -> list[JsonObject]:
+    return [pod for pod in api.list(PODS).items if _node_of(pod)]
 
 
 def _node_of(pod: JsonObject) -> str:
