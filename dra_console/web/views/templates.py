@@ -29,6 +29,8 @@ from dra_console.web.yaml_text import as_yaml
 
 TEMPLATES_A_PAGE = 50
 CLAIMS_SHOWN = 50
+AWAITED = "awaited"
+"""In the address of a part: nothing of the template is on the page yet."""
 
 
 @require_safe
@@ -52,8 +54,13 @@ def templates(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 @vary_on_headers("HX-Request")
 @on_cluster
 def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    """Show one template, the claims made from it, and how to use it."""
-    found = _visible_template(request, cluster, namespace, name)
+    """Show one template, its claims and its use; one that the mirror has not seen is waited for."""
+    is_part = "HX-Request" in request.headers
+    found = _visible_templates(request, cluster).filter(namespace=namespace, name=name).first()
+    if found is None:
+        return _awaited(request, cluster, namespace, name)
+    if is_part and AWAITED in request.GET:
+        return HttpResponse(headers={"HX-Redirect": request.path})
     claims = list(
         visible_claims(cluster, reader_of(request.user, cluster))
         .filter(namespace=namespace, template_name=name)
@@ -75,8 +82,22 @@ def template(request: HttpRequest, cluster: Cluster, namespace: str, name: str) 
         "what_if": address_of(Scenario(pod=PodShape((ClaimSource(template=(namespace, name)),)))),
         "claims_topic": events.claims_topic(cluster.pk),
     }
-    is_part = "HX-Request" in request.headers
     return render(request, "web/_template_body.html" if is_part else "web/template.html", context)
+
+
+def _awaited(request: HttpRequest, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
+    """Show that the mirror has not seen a template; whoever has just made it comes here."""
+    rights = {"namespace": namespace, "name": name}
+    if not rules.may(request.user, cluster, "get", RESOURCE_CLAIM_TEMPLATES, **rights):
+        raise Http404(f"There is no template {namespace}/{name}, or you may not see it.")
+    context = {
+        **rights,
+        "address": f"{request.path}?{AWAITED}",
+        "claims_topic": events.claims_topic(cluster.pk),
+    }
+    is_part = "HX-Request" in request.headers
+    page = "web/_template_awaited_body.html" if is_part else "web/template_awaited.html"
+    return render(request, page, context)
 
 
 @require_POST
