@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, WebSocketRoute, sync_playwright
+from playwright.sync_api import Page, Route, WebSocketRoute, expect, sync_playwright
 
 pytestmark = pytest.mark.e2e
 
@@ -75,9 +75,7 @@ class Console:
         self._sockets[-1].send('{"topic": "claims.1", "changed": true}')
 
     def wait_for_refreshes(self, count: int) -> None:
-        self.page.wait_for_function(
-            "count => document.querySelector('i').textContent === String(count)", arg=count
-        )
+        expect(self.page.locator("i")).to_have_text(str(count))
         self.page.wait_for_timeout(100)
 
     def wait_until_asked(self, count: int) -> None:
@@ -204,5 +202,5 @@ def test_a_filter_s_answer_is_shown_whatever_refresh_was_under_way(console: Cons
     console.page.wait_for_timeout(500)
     _answer_at_once(form, filtered)
 
-    console.page.wait_for_function("document.querySelector('i').textContent === '2'")
+    expect(console.page.locator("i")).to_have_text("2")
     assert console.asked[1] == "/part?filter=h100"
