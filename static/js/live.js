@@ -107,20 +107,28 @@ function isInHand(element) {
 class RefreshQueue {
   #due = new Set();
   #timer = null;
-  #underWay = new Set();
+  /** The last request by its target's id. */
+  #underWay = new Map();
   #askedAtMs = new Map();
 
   constructor() {
     document.addEventListener("htmx:beforeSend", ({ detail }) => {
-      this.#underWay.add(detail.target.id);
+      this.#underWay.set(detail.target.id, detail.xhr);
       this.#askedAtMs.set(detail.target.id, performance.now());
     });
     document.addEventListener("htmx:afterRequest", ({ detail }) => {
-      this.#underWay.delete(detail.target.id);
+      // htmx hears events of what it has put in place only once it has settled; its timer for that was set before this one.
+      setTimeout(() => this.#ended(detail), window.htmx.config.defaultSettleDelay);
       if (detail.elt.matches("[data-refresh-on]") && (detail.xhr.status === 0 || detail.xhr.status >= 500)) {
         setTimeout(() => this.add([detail.elt]), REFRESH_AFTER_ERROR_MS);
       }
     });
+  }
+
+  #ended({ target, xhr }) {
+    if (this.#underWay.get(target.id) === xhr) {
+      this.#underWay.delete(target.id);
+    }
   }
 
   add(elements) {
